@@ -1,0 +1,62 @@
+import { inspect } from 'node:util';
+import { LockClient, type LockClientParts } from './lock/lock-client.js';
+import { processWarnings, type LockLogger } from './lock/lock-events.js';
+import { resolveClientSettings, type LockDefaults } from './lock/lock-options.js';
+import { LockArgumentError } from './lock/lock.errors.js';
+import { runOutsideScopes } from './lock/scope.js';
+import type { LockStore } from './stores/lock-store.js';
+import { MemoryLockStore } from './stores/memory/memory.store.js';
+import { PassThroughLockStore } from './stores/pass-through/pass-through.store.js';
+import type { RedisConnectionSource } from './stores/redis/redis-options.js';
+import { RedisLockStore } from './stores/redis/redis.store.js';
+
+/** What a lock client works on, and the defaults of its locks. Exactly one of `connection` and `store`, unless `enabled` is false. */
+export interface LockClientOptions extends LockDefaults {
+  /** One Redis: a URL, ioredis options, or an ioredis client of yours, which is duplicated and never used, changed or closed. */
+  connection?: RedisConnectionSource;
+  /** `'memory'` for locks within this process, or a store of your own, which is not closed with the client. */
+  store?: 'memory' | LockStore;
+  /**
+   * Where warnings go.
+   * @default Node's process warnings; in Nest a Logger of the context `RedisLock`
+   */
+  logger?: LockLogger;
+}
+
+const OWN_OPTIONS = ['connection', 'store', 'logger'];
+
+/**
+ * Makes a lock client without Nest.
+ * @throws LockArgumentError for options that are wrong. It does not wait for Redis.
+ */
+export function createLockClient(options: LockClientOptions): LockClient {
+  return new LockClient(resolveParts(options, 'createLockClient'));
+}
+
+/** @internal */
+export function resolveParts(options: LockClientOptions, owner: string, defaultLogger = processWarnings): LockClientParts {
+  const settings = resolveClientSettings(options, owner, OWN_OPTIONS);
+  const { connection, store, logger = defaultLogger } = options;
+  if (!settings.enabled) return { settings, logger, store: new PassThroughLockStore(), ownsStore: true };
+  if ((connection === undefined) === (store === undefined)) {
+    throw new LockArgumentError(`${owner}: give exactly one of "connection" and "store".`, owner);
+  }
+  if (connection !== undefined) {
+    const { prefix, commandTimeoutMs } = settings;
+    // A client may be made inside of a lock, and its sockets outlive that.
+    const redis = runOutsideScopes(() => new RedisLockStore({ connection, prefix, commandTimeoutMs, logger }));
+    return { settings, logger, store: redis, ownsStore: true };
+  }
+  if (store === 'memory') return { settings, logger, store: new MemoryLockStore(), ownsStore: true };
+  return { settings, logger, store: checkStore(store, owner), ownsStore: false };
+}
+
+function checkStore(store: unknown, owner: string): LockStore {
+  const methods: (keyof LockStore)[] = ['acquire', 'release', 'renew', 'inspect', 'close'];
+  const candidate = store as Record<string, unknown> | null | undefined;
+  if (typeof candidate === 'object' && methods.every((name) => typeof candidate?.[name] === 'function')) return store as LockStore;
+  throw new LockArgumentError(
+    `${owner}: option "store" is ${inspect(store, { depth: 0 })}, but must be 'memory' or an object with ${methods.join(', ')}.`,
+    owner,
+  );
+}

@@ -1,0 +1,176 @@
+import type { LockStore } from '../stores/lock-store.js';
+import { elapsedSince, now } from './clock.js';
+import { LockEngine } from './lock-engine.js';
+import { LockEventEmitter, type LockLogger } from './lock-events.js';
+import type { LockHandle } from './lock-handle.js';
+import { LockKey } from './lock-key.js';
+import { resolveLockSettings, type ClientSettings, type LockOptions, type LockSettings } from './lock-options.js';
+import { isLockError, LockArgumentError, LockBusyError, LockLostError, LockTimeoutError, LockUnavailableError } from './lock.errors.js';
+import { withTimeout } from './timeout.js';
+
+/** Work that runs under a lock. */
+export type LockedWork<T> = (lock: LockHandle) => T | PromiseLike<T>;
+
+/** What `tryRun` gives: the value of the work, or why it did not run. */
+export type TryRunResult<T> = { readonly ran: true; readonly value: T } | { readonly ran: false; readonly reason: 'busy' | 'timeout' };
+
+export interface LockClientParts {
+  readonly store: LockStore;
+  readonly settings: ClientSettings;
+  readonly logger: LockLogger;
+  /** Whether the store is closed with the client. */
+  readonly ownsStore: boolean;
+}
+
+/** Takes locks, keeps their leases and gives them back. Make one with `createLockClient`; in Nest it is `LockService`. */
+export class LockClient implements AsyncDisposable {
+  /** Tells what happens to the locks of this client; see {@link LockEvents}. */
+  readonly events: LockEventEmitter;
+
+  private readonly engine: LockEngine;
+  private readonly tryDefaults: LockSettings;
+  private draining: Promise<void> | undefined;
+  private closing: Promise<void> | undefined;
+  private warnedOfSeconds = false;
+
+  /** @internal */
+  constructor(private readonly parts: LockClientParts) {
+    this.events = new LockEventEmitter(parts.logger);
+    this.engine = new LockEngine(parts.store, parts.settings, this.events, parts.logger);
+    this.tryDefaults = { ...parts.settings.lock, waitMs: 0 };
+  }
+
+  /**
+   * Runs work under the lock and gives back what it returns. The lock is released when the work has settled.
+   * @throws what the work throws, as it was thrown. LockBusyError or LockTimeoutError when the lock was not to be had, LockAbortedError,
+   * LockShutdownError, LockUnavailableError, LockArgumentError. LockLostError when the work returned but the lock was lost meanwhile.
+   */
+  async run<T>(key: string | LockKey, work: LockedWork<T>, options?: LockOptions): Promise<T> {
+    const { name, settings } = this.prepare(key, options, this.parts.settings.lock, work);
+    return this.complete(await this.obtain(name, settings), work, settings);
+  }
+
+  /**
+   * Like {@link run}, but a lock that is not to be had is a result and no error. One attempt, unless `wait` says otherwise.
+   * @throws as `run`, less LockBusyError and LockTimeoutError of this lock.
+   */
+  async tryRun<T>(key: string | LockKey, work: LockedWork<T>, options?: LockOptions): Promise<TryRunResult<T>> {
+    const { name, settings } = this.prepare(key, options, this.tryDefaults, work);
+    const lock = await orNotObtained(this.obtain(name, settings));
+    return typeof lock === 'string' ? { ran: false, reason: lock } : { ran: true, value: await this.complete(lock, work, settings) };
+  }
+
+  /**
+   * Acquires the lock and gives its handle; `await using` releases it at the end of the block.
+   * @throws LockBusyError, LockTimeoutError, LockAbortedError, LockShutdownError, LockUnavailableError, LockArgumentError.
+   */
+  async acquire(key: string | LockKey, options?: LockOptions): Promise<LockHandle> {
+    const { name, settings } = this.prepare(key, options, this.parts.settings.lock);
+    return this.obtain(name, settings);
+  }
+
+  /**
+   * Like {@link acquire}, but null when the lock is not to be had. One attempt, unless `wait` says otherwise.
+   * @throws as `acquire`, less LockBusyError and LockTimeoutError.
+   */
+  async tryAcquire(key: string | LockKey, options?: LockOptions): Promise<LockHandle | null> {
+    const { name, settings } = this.prepare(key, options, this.tryDefaults);
+    const lock = await orNotObtained(this.obtain(name, settings));
+    return typeof lock === 'string' ? null : lock;
+  }
+
+  /**
+   * Whether anybody holds the key now. The answer may be old when it arrives: never decide by it what only a lock can decide.
+   * @throws LockUnavailableError, LockArgumentError.
+   */
+  async isLocked(key: string | LockKey): Promise<boolean> {
+    const { text } = LockKey.of(key);
+    const { commandTimeoutMs } = this.parts.settings;
+    const late = (): Error => new LockUnavailableError(text, `Redis did not answer within ${commandTimeoutMs} ms`);
+    return (await withTimeout(this.parts.store.inspect(text), commandTimeoutMs, late)).status === 'held';
+  }
+
+  /**
+   * Releases a lock whose work has succeeded: what `run` does, for work that is no function.
+   * @throws LockLostError, which carries the result, when the lock was lost meanwhile and `onLost` is not `'warn'`.
+   */
+  async settle(lock: LockHandle, result?: unknown, onLost: LockOptions['onLost'] = this.parts.settings.lock.onLost): Promise<void> {
+    if ((await lock.release()) !== 'lost' || onLost === 'warn') return;
+    throw new LockLostError(lock.key, lock.lost?.reason ?? 'taken', lock.fencingToken, { cause: lock.lost?.cause, result });
+  }
+
+  /**
+   * Gives out no new locks, except inside of one that is held, ends the waiting of everybody else, and waits until all locks are released,
+   * `shutdown.drain` at most. What is left then is given back and counts as lost.
+   */
+  async drain(): Promise<void> {
+    this.draining ??= this.engine.drain();
+    return this.draining;
+  }
+
+  /** {@link drain}, then closes the connections that are ours. A second call changes nothing. */
+  async close(): Promise<void> {
+    this.closing ??= this.drain().then(async () => (this.parts.ownsStore ? this.parts.store.close() : undefined));
+    return this.closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Checks everything that a caller gave, before anything is sent. */
+  private prepare(
+    key: string | LockKey,
+    options: LockOptions | undefined,
+    defaults: LockSettings,
+    work: unknown = noWork,
+  ): { name: LockKey; settings: LockSettings } {
+    const name = LockKey.of(key);
+    if (typeof work !== 'function') {
+      throw new LockArgumentError(`Lock "${name.text}": the work must be a function; the options come last.`, name.text);
+    }
+    const settings = resolveLockSettings(options, defaults, name.text);
+    if (typeof options?.ttl === 'number' && options.ttl < 1_000 && !this.warnedOfSeconds) {
+      this.warnedOfSeconds = true;
+      this.parts.logger.warn(`Lock "${name.text}": ttl: ${options.ttl} is ${options.ttl} ms. If seconds were meant, write '${options.ttl}s'.`);
+    }
+    return { name, settings };
+  }
+
+  private async obtain(name: LockKey, settings: LockSettings): Promise<LockHandle> {
+    const started = now();
+    try {
+      return await this.engine.obtain(name, settings);
+    } catch (error) {
+      if (isLockError(error)) {
+        this.events.tell('refused', { key: name.text, template: name.template, code: error.code, waitedMs: elapsedSince(started) });
+      }
+      throw error;
+    }
+  }
+
+  private async complete<T>(lock: LockHandle, work: LockedWork<T>, { onLost }: LockSettings): Promise<T> {
+    let result: T;
+    try {
+      result = await lock.run(() => work(lock));
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+    await this.settle(lock, result, onLost);
+    return result;
+  }
+}
+
+function noWork(): void {}
+
+/** A lock that was not to be had, as a word; every other error stays one. */
+async function orNotObtained(lock: Promise<LockHandle>): Promise<LockHandle | 'busy' | 'timeout'> {
+  try {
+    return await lock;
+  } catch (error) {
+    if (error instanceof LockBusyError) return 'busy';
+    if (error instanceof LockTimeoutError) return 'timeout';
+    throw error;
+  }
+}

@@ -1,0 +1,106 @@
+import type { Duration } from './duration.js';
+import { LockArgumentError } from './lock.errors.js';
+import type { LockLostError } from './lock.errors.js';
+import { runInScope, type LockScope } from './scope.js';
+
+/**
+ * How a release ended. `kept`: the work is over, the key stays closed until `minHold` is. `lost`: the lock had ended before. `unknown`: Redis
+ * did not answer in time; the lock is given back in the background or ends with its lease.
+ */
+export type ReleaseOutcome = 'released' | 'kept' | 'lost' | 'unknown';
+
+/** What a handle asks of the client that made it. */
+export interface HandleOwner {
+  leave(scope: LockScope): Promise<ReleaseOutcome>;
+  extend(scope: LockScope, ttl: Duration | undefined): Promise<number>;
+}
+
+/** One acquisition of a lock, or one entry into a lock that an outer scope holds. */
+export class LockHandle implements AsyncDisposable {
+  private controller: AbortController | undefined;
+  private released: Promise<ReleaseOutcome> | undefined;
+
+  /** @internal */
+  constructor(
+    private readonly scope: LockScope,
+    private readonly client: HandleOwner,
+  ) {}
+
+  /** The key, as the user named it. */
+  get key(): string {
+    return this.scope.hold.key.text;
+  }
+
+  /**
+   * A number that grows with every acquisition of this key, and stays the same when the lock is entered again. Pass it to what is written
+   * under the lock and reject a smaller one in the same write.
+   * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+   */
+  get fencingToken(): number {
+    return this.scope.hold.token;
+  }
+
+  /** Aborts with LockLostError when the lock is lost. Made when it is first asked for. */
+  get signal(): AbortSignal {
+    if (!this.controller) {
+      const controller = new AbortController();
+      this.controller = controller;
+      this.scope.hold.onLost((error) => controller.abort(error));
+    }
+    return this.controller.signal;
+  }
+
+  /** Whether the lock is certain to be ours now, by this machine's clock: right even before a starved timer has fired. */
+  get held(): boolean {
+    return this.remaining > 0;
+  }
+
+  /** How long the lock is certain to stay ours if nobody renews it, in ms; 0 when it is lost or released. */
+  get remaining(): number {
+    return this.released || this.scope.hold.lost ? 0 : this.scope.hold.remainingMs;
+  }
+
+  /** The loss, once the lock is lost. */
+  get lost(): LockLostError | undefined {
+    return this.scope.hold.lost;
+  }
+
+  /**
+   * Checks the lock between two steps of the work.
+   * @throws LockLostError when it is lost, LockArgumentError when this handle was released.
+   */
+  assertHeld(): void {
+    if (this.scope.hold.lost) throw this.scope.hold.lost;
+    if (this.released) {
+      throw new LockArgumentError(`Lock "${this.key}": this handle was released already; acquire the lock again.`, this.key);
+    }
+  }
+
+  /**
+   * Sets the lease to `ttl` from now; it does not add, and it never shortens a longer lease.
+   * @param ttl ms or a text such as `'10s'`; default: the ttl that the lock was acquired with.
+   * @returns how long the lease runs now, in ms.
+   * @throws LockLostError when the lock is lost (an ended lease is never revived), LockUnavailableError when Redis does not answer,
+   * LockArgumentError for a bad ttl or a released handle.
+   */
+  async extend(ttl?: Duration): Promise<number> {
+    this.assertHeld();
+    return this.client.extend(this.scope, ttl);
+  }
+
+  /** Runs work inside the scope of this handle, so that what it calls can enter the lock again. It does not release. */
+  run<T>(work: () => T): T {
+    this.assertHeld();
+    return runInScope(this.scope, work);
+  }
+
+  /** Gives the lock back. Never throws, takes at most `commandTimeout`; a second call changes nothing. */
+  async release(): Promise<ReleaseOutcome> {
+    this.released ??= this.client.leave(this.scope);
+    return this.released;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}

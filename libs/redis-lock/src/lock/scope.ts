@@ -1,0 +1,54 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Gate } from './gate.js';
+import type { Hold, HoldOwner } from './hold.js';
+import type { LockHandle } from './lock-handle.js';
+
+/**
+ * One entry into a hold. Scopes nest as the calls do: a call inside a running scope enters the same hold, calls side by side in one scope
+ * take turns at its gate, and the hold is given back when its last scope has ended.
+ */
+export class LockScope {
+  running = true;
+  /** Calls that enter the hold from within this scope take turns here. */
+  readonly inner = new Gate();
+  handle!: LockHandle;
+
+  constructor(
+    readonly hold: Hold,
+    /** The nearest scope that was running around this one, of whatever key. */
+    readonly outer: LockScope | undefined,
+    /** The scope of the same hold through which this one came in. */
+    readonly entered: LockScope | undefined,
+  ) {}
+}
+
+const storage = new AsyncLocalStorage<LockScope>();
+
+/** The innermost scope around the caller that is still running. Ended ones are passed over, so that no chain of them can grow. */
+export function runningScope(): LockScope | undefined {
+  let scope = storage.getStore();
+  while (scope && !scope.running) scope = scope.outer;
+  return scope;
+}
+
+/** The nearest running scope around the caller that satisfies a condition. */
+export function findScope(matches: (scope: LockScope) => boolean): LockScope | undefined {
+  for (let scope = storage.getStore(); scope; scope = scope.outer) {
+    if (scope.running && matches(scope)) return scope;
+  }
+  return undefined;
+}
+
+/** Whether the caller runs inside a lock of this owner. */
+export function isInsideLockOf(owner: HoldOwner): boolean {
+  return findScope((scope) => scope.hold.owner === owner) !== undefined;
+}
+
+export function runInScope<T>(scope: LockScope, work: () => T): T {
+  return storage.run(scope, work);
+}
+
+/** Runs what must not belong to the caller: timers and sockets that outlive it. */
+export function runOutsideScopes<T>(work: () => T): T {
+  return storage.exit(work);
+}

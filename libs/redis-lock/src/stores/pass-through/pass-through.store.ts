@@ -1,0 +1,25 @@
+import type { AcquireCommand, AcquireReply, LockState, LockStore, RenewCommand, RenewReply } from '../lock-store.js';
+
+/** Says yes to everybody: what `enabled: false` works on. Tokens grow, nothing is kept, nobody is excluded. */
+export class PassThroughLockStore implements LockStore {
+  private highestToken = 0;
+
+  async acquire({ leaseMs }: AcquireCommand): Promise<AcquireReply> {
+    this.highestToken = Math.max(Date.now() * 1000, this.highestToken + 1);
+    return { status: 'acquired', token: this.highestToken, remainingMs: leaseMs };
+  }
+
+  async release(): Promise<'released'> {
+    return 'released';
+  }
+
+  renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
+    return commands.map(async ({ leaseMs }): Promise<RenewReply> => ({ status: 'renewed', remainingMs: leaseMs }));
+  }
+
+  async inspect(): Promise<LockState> {
+    return { status: 'free' };
+  }
+
+  async close(): Promise<void> {}
+}

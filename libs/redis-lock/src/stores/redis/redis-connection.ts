@@ -1,0 +1,130 @@
+import type { Redis } from 'ioredis';
+import type { LockLogger } from '../../lock/lock-events.js';
+import { LockUnavailableError } from '../../lock/lock.errors.js';
+import { withTimeout } from '../../lock/timeout.js';
+import { toUnavailable } from './redis-errors.js';
+import { openRedis, type RedisConnectionSource } from './redis-options.js';
+import type { Script } from './script.js';
+import { ServerClock } from './server-clock.js';
+
+export interface RedisConnectionOptions {
+  readonly source: RedisConnectionSource;
+  readonly commandTimeoutMs: number;
+  readonly logger: LockLogger;
+  /** Loaded whenever the connection is made anew. */
+  readonly scripts: readonly { readonly lua: string }[];
+}
+
+/** One connection of ours to one Redis. Scripts are sent only while it is ready; whoever comes earlier waits for that, bounded. */
+export class RedisConnection {
+  readonly clock = new ServerClock();
+  private readonly redis: Redis;
+  private ready: Promise<void>;
+  private becomeReady!: () => void;
+  private prepared = false;
+  private lastError: unknown;
+  private warnedOfOutage = false;
+  private warnedOfEviction = false;
+
+  /** @throws LockArgumentError when the source is none. */
+  constructor(private readonly options: RedisConnectionOptions) {
+    this.ready = this.whenPrepared();
+    this.redis = openRedis(options.source, options.commandTimeoutMs);
+    this.redis.on('error', (error) => this.onError(error));
+    this.redis.on('ready', () => void this.prepare());
+    this.redis.on('close', () => this.onClose());
+  }
+
+  /**
+   * Runs a script. Rejects at once when the connection breaks, and after `withinMs` (default: the command timeout) when it was not ready until
+   * then; a command that was sent has no time limit here.
+   * @throws LockUnavailableError
+   */
+  async run<Args extends readonly (string | number)[], Reply>(
+    script: Script<Args, Reply>,
+    name: string,
+    keys: readonly string[],
+    args: Args,
+    withinMs = this.options.commandTimeoutMs,
+  ): Promise<Reply> {
+    if (!this.prepared) await this.untilReady(name, withinMs);
+    try {
+      return await this.evaluate(script, keys, args);
+    } catch (error) {
+      throw toUnavailable(name, error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.redis.disconnect();
+    if (this.redis.status !== 'end') await new Promise<void>((resolve) => this.redis.once('end', resolve));
+  }
+
+  private async evaluate<Args extends readonly (string | number)[], Reply>(
+    script: Script<Args, Reply>,
+    keys: readonly string[],
+    args: Args,
+  ): Promise<Reply> {
+    const rest = [keys.length, ...keys, ...args];
+    try {
+      return (await this.redis.call('EVALSHA', script.sha, ...rest)) as Reply;
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+      return (await this.redis.call('EVAL', script.lua, ...rest)) as Reply;
+    }
+  }
+
+  private whenPrepared(): Promise<void> {
+    return new Promise((resolve) => (this.becomeReady = resolve));
+  }
+
+  private async untilReady(name: string, withinMs: number): Promise<void> {
+    const late = (): Error =>
+      new LockUnavailableError(name, `Redis is out of reach${this.lastError instanceof Error ? ` (${this.lastError.message})` : ''}`, {
+        cause: this.lastError,
+        mayHaveRun: false,
+      });
+    await withTimeout(this.ready, withinMs, late);
+  }
+
+  /** Learns the server's clock and gives it the scripts, then lets the callers through. */
+  private async prepare(): Promise<void> {
+    try {
+      const sent = performance.now();
+      const loads = this.options.scripts.map(async ({ lua }) => this.redis.call('SCRIPT', 'LOAD', lua).catch(() => undefined));
+      const [seconds, micros] = await this.redis.time();
+      this.clock.learn(Number(seconds) * 1e6 + Number(micros), sent);
+      await Promise.all(loads);
+    } catch (error) {
+      this.lastError = error;
+      if (this.redis.status !== 'ready') return;
+    }
+    this.warnedOfOutage = false;
+    this.lastError = undefined;
+    this.prepared = true;
+    this.becomeReady();
+    void this.warnOfEviction();
+  }
+
+  private onClose(): void {
+    if (!this.prepared) return;
+    this.prepared = false;
+    this.ready = this.whenPrepared();
+  }
+
+  private onError(error: Error): void {
+    this.lastError = error;
+    if (this.warnedOfOutage) return;
+    this.warnedOfOutage = true;
+    this.options.logger.warn(`Redis is out of reach, locks cannot be obtained until it is back: ${error.message}`);
+  }
+
+  private async warnOfEviction(): Promise<void> {
+    if (this.warnedOfEviction) return;
+    const info = await this.redis.info('memory').catch(() => '');
+    const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
+    if (!policy || policy === 'noeviction' || /maxmemory:0\b/.test(info)) return;
+    this.warnedOfEviction = true;
+    this.options.logger.warn(`This Redis has maxmemory-policy ${policy}: when its memory is full it evicts locks. Set it to noeviction.`);
+  }
+}

@@ -1,0 +1,30 @@
+import { defineScript } from '../script.js';
+import { CLOCK, HOLD_OF, REST_FIELD } from './shared.js';
+
+/**
+ * Ends the hold of a member, or closes the key until its minHold is over. It is also *leave*: with an empty token it gives back whatever the
+ * member has. Another's hold is never touched.
+ *
+ * KEYS  1 lock (hash)
+ * ARGV  1 member, 2 token or '' for any, 3 minHold in ms from the acquisition, which was at token / 1000
+ * Answer: 'released', 'kept', or 'lost' when the member did not own it
+ */
+export const releaseScript = defineScript<[member: string, token: string, minHoldMs: number], 'released' | 'kept' | 'lost'>(
+  'release',
+  1,
+  /* lua */ `${CLOCK}${HOLD_OF}
+local field, token = holdOf(ARGV[1])
+if not field or (ARGV[2] ~= '' and ARGV[2] ~= token) then return 'lost' end
+local asked = math.ceil(tonumber(token) / 1000 + tonumber(ARGV[3]) - now / 1000)
+local left = redis.call('PTTL', KEYS[1])
+local rest = left >= 0 and math.min(asked, left) or asked
+if rest <= 0 then
+  redis.call('DEL', KEYS[1])
+  return 'released'
+end
+redis.call('HDEL', KEYS[1], field)
+redis.call('HSET', KEYS[1], '${REST_FIELD}', field)
+redis.call('PEXPIRE', KEYS[1], rest)
+return 'kept'
+`,
+);

@@ -1,0 +1,56 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { findBinary, findMariadb, findRedisServer } from './find-binary.mjs';
+import { run } from './run.mjs';
+
+// Debian asks this file before it starts the service of a package that it installs: 101 is "don't".
+const policy = '/usr/sbin/policy-rc.d';
+
+/** @param {string[]} packages */
+async function installWithApt(packages) {
+  const ours = !existsSync(policy);
+  const clean = () => ours && rmSync(policy, { force: true });
+  const interrupted = () => process.exit(130);
+  if (ours) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  process.on('exit', clean).on('SIGINT', interrupted).on('SIGTERM', interrupted);
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  try {
+    await run('apt-get', ['update', '-q'], { attempts: 2, env });
+    await run('apt-get', ['install', '-qy', '--no-install-recommends', ...packages], { attempts: 2, env });
+  } finally {
+    clean();
+    process.off('exit', clean).off('SIGINT', interrupted).off('SIGTERM', interrupted);
+  }
+}
+
+/**
+ * The one command for this machine.
+ *
+ * @param {string[]} packages
+ */
+function advice(packages) {
+  if (findBinary('apt-get')) return `sudo apt-get install -y --no-install-recommends ${packages.join(' ')}`;
+  if (findBinary('brew')) return `brew install ${packages.map((name) => name.replace('-server', '')).join(' ')}`;
+  return (
+    'export REDIS_URL=redis://127.0.0.1:16379 DATABASE_URL=mysql://root@127.0.0.1:13306/flash_sale; ' +
+    'docker compose up -d --wait'
+  );
+}
+
+/**
+ * The programs of Redis and MariaDB: those that are here, those behind REDIS_URL and DATABASE_URL, or, where this
+ * script may, freshly installed ones. Tests and demo start private servers with them; no service is started or used.
+ */
+export async function setUpServers() {
+  const packages = [];
+  if (!process.env.REDIS_URL && !findRedisServer()) packages.push('redis-server');
+  if (!process.env.DATABASE_URL && !findMariadb()) packages.push('mariadb-server');
+  if (packages.length === 0) return;
+  const missing = packages.join(' and ');
+  if (!findBinary('apt-get') || process.getuid?.() !== 0) {
+    throw new Error(`${missing} not found. This installs what is missing:\n\n  ${advice(packages)}\n`);
+  }
+  console.log(`Installing ${missing} with apt-get …`);
+  await installWithApt(packages);
+  if ((process.env.REDIS_URL || findRedisServer()) && (process.env.DATABASE_URL || findMariadb())) return;
+  throw new Error(`apt-get installed ${missing}, but the programs are in none of the usual folders`);
+}

@@ -1,0 +1,3 @@
+export default async function stopSharedRedis() {
+  await /** @type {import('./start-shared-redis.mjs').Shared} */ (globalThis).sharedRedis?.stop();
+}
