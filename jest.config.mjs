@@ -10,6 +10,7 @@ export default {
   testMatch: ['**/*.spec.ts'],
   testTimeout: 60_000,
   maxWorkers: 2,
+  cacheDirectory: here('node_modules/.cache/jest'),
   injectGlobals: false,
   globalSetup: here('test/support/start-shared-redis.mjs'),
   globalTeardown: here('test/support/stop-shared-redis.mjs'),

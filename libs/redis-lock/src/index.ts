@@ -1,4 +1,10 @@
 export { createLockClient, type LockClientOptions } from './create-lock-client.js';
+export { CronLocked, type CronLockedOptions } from './decorators/cron-locked.decorator.js';
+export { LockedHandler, type LockedHandlerOptions } from './decorators/locked-handler.decorator.js';
+export type { ReturnKind } from './decorators/locked-kinds.js';
+export { Locked, type LockedDecorator, type LockedOptions } from './decorators/locked.decorator.js';
+export type { MethodKey } from './decorators/method-key.js';
+export { LockHttpException } from './interceptors/lock-http.interceptor.js';
 export { currentLock } from './lock/current-lock.js';
 export type { Duration } from './lock/duration.js';
 export { LockClient, type LockedWork, type TryRunResult } from './lock/lock-client.js';
@@ -20,5 +26,9 @@ export {
   type LockHolder,
   type LockLossReason,
 } from './lock/lock.errors.js';
+export { LockService } from './module/lock.service.js';
+export { RedisLockModule } from './module/redis-lock.module.js';
+export type { RedisLockModuleOptions, RedisLockOptionsFactory } from './module/redis-lock.module-definition.js';
 export type * from './stores/lock-store.js';
 export { MemoryLockStore } from './stores/memory/memory.store.js';
+export type { RedisClientLike, RedisConnectionSource } from './stores/redis/redis-options.js';

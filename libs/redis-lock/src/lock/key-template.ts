@@ -59,13 +59,13 @@ export class KeyTemplate {
   /**
    * The key with its values.
    * @param rootValue gives the value of a placeholder's root.
-   * @param fromRequest whether the values come from a request, so that a bad one answers 400.
+   * @param fromRequest tells whether the values of a root come from a request, so that a bad one answers 400.
    * @throws LockArgumentError that names the placeholder, the method and what it got.
    */
-  fill(rootValue: (root: string) => unknown, fromRequest = false): LockKey {
+  fill(rootValue: (root: string) => unknown, fromRequest: (root: string) => boolean = () => false): LockKey {
     return LockKey.compose(
       this.literals,
-      this.placeholders.map((placeholder) => this.valueOf(placeholder, rootValue(placeholder.root), fromRequest)),
+      this.placeholders.map((placeholder) => this.valueOf(placeholder, rootValue(placeholder.root), fromRequest(placeholder.root))),
     );
   }
 
@@ -79,7 +79,7 @@ export class KeyTemplate {
       ? `it is ${JSON.stringify(String(value))}, which is not a canonical integer.`
       : rejectedValue(value);
     throw new LockArgumentError(`${this.where}: placeholder <${placeholder.source}> of "${this.source}": ${problem}`, this.source, {
-      fromRequest,
+      ...(fromRequest ? { fromRequest: placeholder.source } : {}),
     });
   }
 }

@@ -27,6 +27,9 @@ export class LockClient implements AsyncDisposable {
   /** Tells what happens to the locks of this client; see {@link LockEvents}. */
   readonly events: LockEventEmitter;
 
+  /** @internal */
+  readonly logger: LockLogger;
+
   private readonly engine: LockEngine;
   private readonly tryDefaults: LockSettings;
   private draining: Promise<void> | undefined;
@@ -35,6 +38,7 @@ export class LockClient implements AsyncDisposable {
 
   /** @internal */
   constructor(private readonly parts: LockClientParts) {
+    this.logger = parts.logger;
     this.events = new LockEventEmitter(parts.logger);
     this.engine = new LockEngine(parts.store, parts.settings, this.events, parts.logger);
     this.tryDefaults = { ...parts.settings.lock, waitMs: 0 };
@@ -47,7 +51,7 @@ export class LockClient implements AsyncDisposable {
    */
   async run<T>(key: string | LockKey, work: LockedWork<T>, options?: LockOptions): Promise<T> {
     const { name, settings } = this.prepare(key, options, this.parts.settings.lock, work);
-    return this.complete(await this.obtain(name, settings), work, settings);
+    return this.complete(await this.obtain(name, settings), work, settings.onLost);
   }
 
   /**
@@ -57,7 +61,7 @@ export class LockClient implements AsyncDisposable {
   async tryRun<T>(key: string | LockKey, work: LockedWork<T>, options?: LockOptions): Promise<TryRunResult<T>> {
     const { name, settings } = this.prepare(key, options, this.tryDefaults, work);
     const lock = await orNotObtained(this.obtain(name, settings));
-    return typeof lock === 'string' ? { ran: false, reason: lock } : { ran: true, value: await this.complete(lock, work, settings) };
+    return typeof lock === 'string' ? { ran: false, reason: lock } : { ran: true, value: await this.complete(lock, work, settings.onLost) };
   }
 
   /**
@@ -91,7 +95,8 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Releases a lock whose work has succeeded: what `run` does, for work that is no function.
+   * Releases a lock whose work has succeeded: the end of `run`, for work that is no function.
+   * @internal
    * @throws LockLostError, which carries the result, when the lock was lost meanwhile and `onLost` is not `'warn'`.
    */
   async settle(lock: LockHandle, result?: unknown, onLost: LockOptions['onLost'] = this.parts.settings.lock.onLost): Promise<void> {
@@ -132,7 +137,7 @@ export class LockClient implements AsyncDisposable {
     const settings = resolveLockSettings(options, defaults, name.text);
     if (typeof options?.ttl === 'number' && options.ttl < 1_000 && !this.warnedOfSeconds) {
       this.warnedOfSeconds = true;
-      this.parts.logger.warn(`Lock "${name.text}": ttl: ${options.ttl} is ${options.ttl} ms. If seconds were meant, write '${options.ttl}s'.`);
+      this.logger.warn(`Lock "${name.text}": ttl: ${options.ttl} is ${options.ttl} ms. If seconds were meant, write '${options.ttl}s'.`);
     }
     return { name, settings };
   }
@@ -149,7 +154,11 @@ export class LockClient implements AsyncDisposable {
     }
   }
 
-  private async complete<T>(lock: LockHandle, work: LockedWork<T>, { onLost }: LockSettings): Promise<T> {
+  /**
+   * Runs work under a lock that was acquired, and releases it: the second half of `run`.
+   * @internal
+   */
+  async complete<T>(lock: LockHandle, work: LockedWork<T>, onLost?: LockOptions['onLost']): Promise<T> {
     let result: T;
     try {
       result = await lock.run(() => work(lock));

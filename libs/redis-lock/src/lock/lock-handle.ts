@@ -1,6 +1,5 @@
 import type { Duration } from './duration.js';
-import { LockArgumentError } from './lock.errors.js';
-import type { LockLostError } from './lock.errors.js';
+import { LockArgumentError, type LockLostError } from './lock.errors.js';
 import { runInScope, type LockScope } from './scope.js';
 
 /**
@@ -91,6 +90,14 @@ export class LockHandle implements AsyncDisposable {
   /** Runs work inside the scope of this handle, so that what it calls can enter the lock again. It does not release. */
   run<T>(work: () => T): T {
     this.assertHeld();
+    return this.inScope(work);
+  }
+
+  /**
+   * Like {@link run}, also when the lock is lost: for the steps of work that has begun.
+   * @internal
+   */
+  inScope<T>(work: () => T): T {
     return runInScope(this.scope, work);
   }
 

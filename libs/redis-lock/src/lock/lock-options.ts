@@ -165,7 +165,8 @@ export function resolveClientSettings(options: LockDefaults, owner: string, extr
   };
 }
 
-const FACTORY_SETTINGS: LockSettings = {
+/** The settings that follow from the defaults alone. */
+export const FACTORY_SETTINGS: LockSettings = {
   ttlMs: DEFAULTS.ttl,
   waitMs: DEFAULTS.wait,
   signal: undefined,

@@ -163,11 +163,13 @@ export class LockLostError extends LockError {
 export class LockArgumentError extends LockError {
   readonly code = 'LOCK_ARGUMENT';
   readonly statusCode: number;
+  /** The part of the request that the wrong value came from; then the answer is 400 instead of 500. */
+  readonly fromRequest: string | undefined;
 
-  /** `fromRequest`: the value came from the caller of the API, so that the answer is 400 instead of 500. */
-  constructor(message: string, key: string, options: { cause?: unknown; fromRequest?: boolean } = {}) {
+  constructor(message: string, key: string, options: { cause?: unknown; fromRequest?: string } = {}) {
     super(message, key, options);
-    this.statusCode = options.fromRequest ? 400 : 500;
+    this.fromRequest = options.fromRequest;
+    this.statusCode = options.fromRequest === undefined ? 500 : 400;
   }
 }
 

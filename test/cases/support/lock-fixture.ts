@@ -1,0 +1,183 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
+import type { Redis, RedisOptions } from 'ioredis';
+import { createLockClient, type LockClient, type LockClientOptions, type LockEvents } from 'nestjs-redis-lock';
+import { startRedis, type RedisServer } from '../../../scripts/lib/servers.mjs';
+import { newRedis, uniquePrefix } from '../../support/redis.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { waitFor } from '../../support/wait-for.js';
+import { CommandLog } from './command-log.js';
+
+/** A private Redis for the tests of one `describe`, a new prefix for each of them, and clients that end with it. */
+export class LockFixture {
+  server!: RedisServer;
+  /** A plain client of that Redis, to look at what is in it and to meddle with it. */
+  redis!: Redis;
+  prefix = '';
+  /** What the clients of this test warned of. */
+  readonly warnings: string[] = [];
+  private readonly clients: LockClient[] = [];
+  private readonly disposers: (() => unknown)[] = [];
+
+  static use(): LockFixture {
+    const fixture = new LockFixture();
+    beforeAll(async () => {
+      fixture.server = await startRedis();
+      fixture.redis = newRedis(fixture.server.url);
+    });
+    beforeEach(() => {
+      fixture.prefix = uniquePrefix();
+    });
+    afterEach(async () => fixture.clear());
+    afterAll(async () => {
+      fixture.redis.disconnect();
+      await fixture.server.stop();
+    });
+    return fixture;
+  }
+
+  /** A client of the private Redis, unless the options name another connection. */
+  client(options: Partial<LockClientOptions> = {}): LockClient {
+    const client = createLockClient({
+      connection: this.server.url,
+      prefix: this.prefix,
+      shutdown: { drain: 0 },
+      logger: { warn: (message) => this.warnings.push(message) },
+      ...options,
+    });
+    this.clients.push(client);
+    return client;
+  }
+
+  /** A proxy in front of the private Redis, and a client behind it that is connected and has nothing under way. */
+  async clientBehindProxy(options: Partial<LockClientOptions> = {}): Promise<{ proxy: TcpProxy; client: LockClient }> {
+    const proxy = await TcpProxy.listen(this.server.port);
+    this.disposers.push(() => proxy.close());
+    const client = this.client({ connection: proxy.url, ...options });
+    await client.isLocked('connected');
+    return { proxy, client };
+  }
+
+  /** A client of the user: closed after the test. */
+  userClient(options: RedisOptions = {}): Redis {
+    const redis = newRedis(this.server.url, options);
+    this.disposers.push(() => redis.disconnect());
+    return redis;
+  }
+
+  /** Writes down every command that the private Redis carries out from now on. */
+  async commandLog(): Promise<CommandLog> {
+    const log = await CommandLog.start(this.redis);
+    this.disposers.push(() => log.stop());
+    return log;
+  }
+
+  /** The name of a lock in Redis, for keys without braces. */
+  redisKey(key: string): string {
+    return `${this.prefix}:{${key}}`;
+  }
+
+  /** Who holds a key, `<member>/<token>` each; empty when it is free. */
+  async holds(key: string): Promise<string[]> {
+    return this.redis.hkeys(this.redisKey(key));
+  }
+
+  async isFree(key: string): Promise<boolean> {
+    return (await this.redis.exists(this.redisKey(key))) === 0;
+  }
+
+  /** What is left of a lease in Redis, in ms. */
+  async lease(key: string): Promise<number> {
+    return this.redis.pttl(this.redisKey(key));
+  }
+
+  /** Everything of this test that is in Redis. */
+  async redisKeys(): Promise<string[]> {
+    return (await this.redis.keys(`${this.prefix}*`)).sort();
+  }
+
+  /** Makes somebody else the owner of a key, whoever holds it now: what a failover or a human can do. */
+  async giveToSomebodyElse(key: string): Promise<Record<string, string>> {
+    const theirs = { 'somebody-else#1/9000000000000000': '9000000000000' };
+    await this.redis.multi().del(this.redisKey(key)).hset(this.redisKey(key), theirs).persist(this.redisKey(key)).exec();
+    return theirs;
+  }
+
+  /** Waits until a lease was extended so many times: each time, what is left of it goes up. */
+  async untilRenewed(key: string, times: number): Promise<void> {
+    let last = await this.lease(key);
+    for (let seen = 0; seen < times; ) {
+      last = await waitFor(
+        async () => {
+          const left = await this.lease(key);
+          if (left > last) seen++;
+          const wentUp = left > last;
+          last = left;
+          return wentUp && left;
+        },
+        { what: `the lease of ${key} was extended ${seen + 1} of ${times} times` },
+      );
+    }
+  }
+
+  /** Contract 5: nothing is left but the fence counter, neither in Redis nor in the clients. */
+  async expectNothingLeft(): Promise<void> {
+    const fence = `${this.prefix}:fence`;
+    const clean = async (): Promise<boolean> =>
+      (await this.redisKeys()).every((key) => key === fence) && this.clients.every((client) => isIdle(inside(client)));
+    // What does not become clean is told apart by the expectations below.
+    await waitFor(clean).catch(() => undefined);
+    expect((await this.redisKeys()).filter((key) => key !== fence)).toEqual([]);
+    for (const client of this.clients) expect(inside(client)).toEqual(idle);
+  }
+
+  private async clear(): Promise<void> {
+    this.server.resume();
+    await Promise.all(this.clients.map(async (client) => client.close()));
+    for (const dispose of this.disposers.splice(0)) dispose();
+    this.clients.length = 0;
+    this.warnings.length = 0;
+  }
+}
+
+const idle = { queues: 0, holds: 0, waiters: 0, watched: 0, givingBack: 0 };
+
+/** How much a client keeps in its maps: the one look behind the public face, because nothing public shows a leak. */
+function inside(client: LockClient): typeof idle {
+  const size = (...path: string[]): number =>
+    path.reduce<unknown>((owner, name) => Reflect.get(owner as object, name), client) as number;
+  return {
+    queues: size('engine', 'queues', 'size'),
+    holds: size('engine', 'holds', 'size'),
+    waiters: size('engine', 'waiters', 'size'),
+    watched: size('engine', 'watchdog', 'watched', 'size'),
+    givingBack: size('engine', 'giveBack', 'running', 'size'),
+  };
+}
+
+function isIdle(counts: typeof idle): boolean {
+  return Object.values(counts).every((count) => count === 0);
+}
+
+/** Collects the events of one name. */
+export function recordEvents<Name extends keyof LockEvents>(client: LockClient, name: Name): LockEvents[Name][0][] {
+  const seen: LockEvents[Name][0][] = [];
+  client.events.on(name, ((event: LockEvents[Name][0]) => seen.push(event)) as never);
+  return seen;
+}
+
+/** What a promise is rejected with; a promise that is fulfilled fails the test. */
+export async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    (value) => {
+      throw new Error(`Expected a rejection, but it was fulfilled with ${String(value)}`);
+    },
+    (error: unknown) => error,
+  );
+}
+
+/** Runs something and measures it. */
+export async function timed<T>(work: () => Promise<T>): Promise<{ result: T; ms: number }> {
+  const started = performance.now();
+  const result = await work();
+  return { result, ms: performance.now() - started };
+}
