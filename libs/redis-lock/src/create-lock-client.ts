@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { LockClient, type LockClientParts } from './lock/lock-client.js';
 import { processWarnings, type LockLogger } from './lock/lock-events.js';
-import { resolveClientSettings, type LockDefaults } from './lock/lock-options.js';
+import type { LockDefaults } from './lock/lock-options.js';
+import { resolveClientSettings } from './lock/lock-settings.js';
 import { LockArgumentError } from './lock/lock.errors.js';
 import { runOutsideScopes } from './lock/scope.js';
 import type { LockStore } from './stores/lock-store.js';
@@ -10,9 +11,15 @@ import { PassThroughLockStore } from './stores/pass-through/pass-through.store.j
 import type { RedisConnectionSource } from './stores/redis/redis-options.js';
 import { RedisLockStore } from './stores/redis/redis.store.js';
 
-/** What a lock client works on, and the defaults of its locks. Exactly one of `connection` and `store`, unless `enabled` is false. */
+/**
+ * What a lock client works on, and the defaults of its locks. Exactly one of `connection` and `store`, unless `enabled`
+ * is false.
+ */
 export interface LockClientOptions extends LockDefaults {
-  /** One Redis: a URL, ioredis options, or an ioredis client of yours, which is duplicated and never used, changed or closed. */
+  /**
+   * One Redis: a URL, ioredis options, or an ioredis client of yours, which is duplicated and never used, changed or
+   * closed.
+   */
   connection?: RedisConnectionSource;
   /** `'memory'` for locks within this process, or a store of your own, which is not closed with the client. */
   store?: 'memory' | LockStore;
@@ -34,7 +41,11 @@ export function createLockClient(options: LockClientOptions): LockClient {
 }
 
 /** @internal */
-export function resolveParts(options: LockClientOptions, owner: string, defaultLogger = processWarnings): LockClientParts {
+export function resolveParts(
+  options: LockClientOptions,
+  owner: string,
+  defaultLogger = processWarnings,
+): LockClientParts {
   const settings = resolveClientSettings(options, owner, OWN_OPTIONS);
   const { connection, store, logger = defaultLogger } = options;
   if (!settings.enabled) return { settings, logger, store: new PassThroughLockStore(), ownsStore: true };
@@ -54,7 +65,8 @@ export function resolveParts(options: LockClientOptions, owner: string, defaultL
 function checkStore(store: unknown, owner: string): LockStore {
   const methods: (keyof LockStore)[] = ['acquire', 'release', 'renew', 'inspect', 'close'];
   const candidate = store as Record<string, unknown> | null | undefined;
-  if (typeof candidate === 'object' && methods.every((name) => typeof candidate?.[name] === 'function')) return store as LockStore;
+  if (typeof candidate === 'object' && methods.every((name) => typeof candidate?.[name] === 'function'))
+    return store as LockStore;
   throw new LockArgumentError(
     `${owner}: option "store" is ${inspect(store, { depth: 0 })}, but must be 'memory' or an object with ${methods.join(', ')}.`,
     owner,

@@ -13,11 +13,12 @@ export type CronLockedOptions = Omit<LockedOptions, 'onBusy' | 'returns' | 'reen
 const PREFIX = 'scheduler:';
 
 /**
- * Lets one node run a scheduled task and the others skip it quietly: they say so in a `skipped` event. Redis out of reach means that
- * no node runs it (fail closed), which is warned of. It stands above or below `@Cron`, `@Interval` or `@Timeout`.
+ * Lets one node run a scheduled task and the others skip it quietly: they say so in a `skipped` event. Redis out of
+ * reach means that no node runs it (fail closed), which is warned of. It stands above or below `@Cron`, `@Interval` or
+ * `@Timeout`.
  *
- * Give a `minHold` shorter than the period and longer than the clocks of your nodes are apart: a short task has ended before the slower node
- * asks, and would run again.
+ * Give a `minHold` shorter than the period and longer than the clocks of your nodes are apart: a short task has ended
+ * before the slower node asks, and would run again.
  *
  * @param name the task; its key is `scheduler:<name>`.
  * @param options `wait` is 0: one attempt.
@@ -58,7 +59,10 @@ async function obtainOrSkip(
     return await locks.acquire(key, options);
   } catch (error) {
     if (!isLockError(error) || !isReasonToSkip(error)) throw error;
-    if (error.code === 'LOCK_UNAVAILABLE') locks.logger.warn(`${method} was skipped, because nobody can tell whether another node runs it. ${error.message}`);
+    if (error.code === 'LOCK_UNAVAILABLE')
+      locks.logger.warn(
+        `${method} was skipped, because nobody can tell whether another node runs it. ${error.message}`,
+      );
     locks.events.tell('skipped', { key: key.text, template: key.template, code: error.code });
     return undefined;
   }

@@ -19,7 +19,10 @@ export interface LockedInvocation {
   readonly method: string;
 }
 
-/** How the kind is known: an async generator by itself, an Observable by the metadata that TypeScript emits, everything else by the option. */
+/**
+ * How the kind is known: an async generator by itself, an Observable by the metadata that TypeScript emits, everything
+ * else by the option.
+ */
 export function returnKindOf(method: Method, designType: unknown, option: ReturnKind | undefined): ReturnKind {
   if (Object.prototype.toString.call(method) === '[object AsyncGeneratorFunction]') return 'iterable';
   return designType === Observable ? 'observable' : (option ?? 'promise');
@@ -117,12 +120,17 @@ async function* lockedIterable({ locks, obtain, onLost, call, method }: LockedIn
   let done = false;
   try {
     const iterator = lock.run(() => iteratorOf(call(), method));
-    // Each step runs inside the scope of the lock; what ends the delegation early is passed on to the iterator of the method.
+    // Each step runs inside the scope of the lock; what ends the delegation early is passed on to the iterator of the
+    // method.
     yield* {
       [Symbol.asyncIterator]: () => ({
         next: async (value: unknown) => lock.inScope(async () => iterator.next(value)),
         return: async (value: unknown) => lock.inScope(async () => iterator.return?.(value) ?? { done: true, value }),
-        throw: async (error: unknown) => lock.inScope(async () => iterator.throw?.(error) ?? Promise.reject(error)),
+        throw: async (error: unknown) =>
+          lock.inScope(async () => {
+            if (!iterator.throw) throw error;
+            return iterator.throw(error);
+          }),
       }),
     };
     done = true;
@@ -144,11 +152,14 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 
 function wrongKind(method: string, expected: string, result: unknown): LockArgumentError {
   const got = isObservable(result)
-    ? 'an Observable; set the option returns: \'observable\''
+    ? "an Observable; set the option returns: 'observable'"
     : typeof (result as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function'
-      ? 'an async iterable; set the option returns: \'iterable\''
+      ? "an async iterable; set the option returns: 'iterable'"
       : isThenable(result)
-        ? 'a promise; set the option returns: \'promise\''
+        ? "a promise; set the option returns: 'promise'"
         : 'a plain value, which leaves nothing to hold a lock for; make the method async, or set the option returns to what it returns';
-  return new LockArgumentError(`${method} is locked as a method that returns ${expected}, but it returned ${got}.`, method);
+  return new LockArgumentError(
+    `${method} is locked as a method that returns ${expected}, but it returned ${got}.`,
+    method,
+  );
 }

@@ -26,10 +26,18 @@ export function unwrapped(method: Method): Method {
  * The method that a decorator stands over.
  * @throws LockArgumentError when it stands over something else.
  */
-export function methodOf(decorator: string, target: object, name: PropertyKey, descriptor: PropertyDescriptor | undefined): Method {
+export function methodOf(
+  decorator: string,
+  target: object,
+  name: PropertyKey,
+  descriptor: PropertyDescriptor | undefined,
+): Method {
   const where = `@${decorator} on ${nameOf(target)}.${String(name)}`;
   if (typeof target === 'function') {
-    throw new LockArgumentError(`${where}: a static method belongs to no instance that Nest could give its service to; use LockService.`, where);
+    throw new LockArgumentError(
+      `${where}: a static method belongs to no instance that Nest could give its service to; use LockService.`,
+      where,
+    );
   }
   if (typeof descriptor?.value !== 'function') {
     throw new LockArgumentError(`${where}: it can only stand over a method.`, where);
@@ -42,10 +50,16 @@ export function nameOf(target: object): string {
 }
 
 /**
- * Replaces a method when its class is defined, so that whoever finds the method later finds the locked one: a scheduler, a router, a bus. The
- * service comes in by property injection, so that two applications in one process stay apart.
+ * Replaces a method when its class is defined, so that whoever finds the method later finds the locked one: a
+ * scheduler, a router, a bus. The service comes in by property injection, so that two applications in one process stay
+ * apart.
  */
-export function replaceMethod(target: object, name: PropertyKey, descriptor: PropertyDescriptor, call: LockedCall): void {
+export function replaceMethod(
+  target: object,
+  name: PropertyKey,
+  descriptor: PropertyDescriptor,
+  call: LockedCall,
+): void {
   descriptor.value = wrap(nameOf(target), name, descriptor.value as Method, call);
   const locked = lockedMethods.get(target) ?? receiveService(target);
   locked.set(name, call);
@@ -54,7 +68,10 @@ export function replaceMethod(target: object, name: PropertyKey, descriptor: Pro
 /** Gives an instance that Nest did not build its service. */
 export function attachLockService(instance: object, locks: unknown): void {
   if (!(LOCK_SERVICE in instance)) {
-    throw new LockArgumentError(`attachLocks: ${nameOf(instance)} has no @Locked or @CronLocked method.`, nameOf(instance));
+    throw new LockArgumentError(
+      `attachLocks: ${nameOf(instance)} has no @Locked or @CronLocked method.`,
+      nameOf(instance),
+    );
   }
   Reflect.set(instance, LOCK_SERVICE, locks);
 }
@@ -77,12 +94,19 @@ function receiveService(target: object): Map<PropertyKey, LockedCall> {
 /** A subclass that overrides a locked method without a decorator of its own inherits the lock. */
 function lockOverrides(instance: object): void {
   const derived: object[] = [];
-  for (let prototype = Object.getPrototypeOf(instance) as object | null; prototype; prototype = Object.getPrototypeOf(prototype) as object | null) {
+  for (
+    let prototype = Object.getPrototypeOf(instance) as object | null;
+    prototype;
+    prototype = Object.getPrototypeOf(prototype) as object | null
+  ) {
     for (const [name, call] of lockedMethods.get(prototype) ?? []) {
       const override = derived.findLast((candidate) => Object.hasOwn(candidate, name));
       const descriptor = override && Object.getOwnPropertyDescriptor(override, name);
-      if (!override || typeof descriptor?.value !== 'function' || originals.has(descriptor.value)) continue;
-      Object.defineProperty(override, name, { ...descriptor, value: wrap(nameOf(override), name, descriptor.value as Method, call) });
+      if (!override || typeof descriptor?.value !== 'function' || originals.has(descriptor.value as Method)) continue;
+      Object.defineProperty(override, name, {
+        ...descriptor,
+        value: wrap(nameOf(override), name, descriptor.value as Method, call),
+      });
     }
     derived.push(prototype);
   }

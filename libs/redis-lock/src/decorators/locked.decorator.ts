@@ -1,6 +1,8 @@
+import { inspect } from 'node:util';
 import type { Observable } from 'rxjs';
 import 'reflect-metadata';
-import { FACTORY_SETTINGS, resolveLockSettings, type LockOptions } from '../lock/lock-options.js';
+import type { LockOptions } from '../lock/lock-options.js';
+import { FACTORY_SETTINGS, resolveLockSettings } from '../lock/lock-settings.js';
 import { LockArgumentError } from '../lock/lock.errors.js';
 import { invoke, returnKindOf, type ReturnKind } from './locked-kinds.js';
 import { methodOf, nameOf, replaceMethod, unwrapped } from './locked-method.js';
@@ -9,12 +11,14 @@ import { compileMethodKey, isNotObtained, type MethodKey } from './method-key.js
 /** The options of a locked method: those of an acquisition, and what a decorator adds. */
 export interface LockedOptions extends Omit<LockOptions, 'signal'> {
   /**
-   * What a call does that does not get the lock: throw LockBusyError or LockTimeoutError, or return undefined without having run.
+   * What a call does that does not get the lock: throw LockBusyError or LockTimeoutError, or return undefined without
+   * having run.
    * @default 'throw'
    */
   onBusy?: 'throw' | 'skip';
   /**
-   * What the method returns, where that cannot be seen: an async generator and a method whose declared type is Observable are known.
+   * What the method returns, where that cannot be seen: an async generator and a method whose declared type is
+   * Observable are known.
    * @default 'promise'
    */
   returns?: ReturnKind;
@@ -44,13 +48,14 @@ export type LockedDecorator<Args extends unknown[], Options> = <M extends (...ar
 ) => void;
 
 /**
- * Runs every call of the method under a lock, on all nodes together. The lock is held until the promise settles, the Observable or the
- * iterable ends. A call inside the same lock enters it.
+ * Runs every call of the method under a lock, on all nodes together. The lock is held until the promise settles, the
+ * Observable or the iterable ends. A call inside the same lock enters it.
  *
- * @param key a template of the method's parameters: `order:<userId>:<dto.voucherId>`, `<0.id>` by position, `<id:int>` for canonical integers,
- * `<<` for a literal `<`; or a function of its arguments. A template without placeholders locks for everybody.
- * @throws LockArgumentError when the class is defined and the template, an option or a parameter's name is wrong; a call throws what
- * `LockService.run` throws.
+ * @param key a template of the method's parameters: `order:<userId>:<dto.voucherId>`, `<0.id>` by position, `<id:int>`
+ * for canonical integers, `<<` for a literal `<`; or a function of its arguments. A template without placeholders locks
+ * for everybody.
+ * @throws LockArgumentError when the class is defined and the template, an option or a parameter's name is wrong; a
+ * call throws what `LockService.run` throws.
  * @example
  * ```ts
  * @Locked('order:<userId>:<voucherId>', { wait: '2s' })
@@ -92,7 +97,8 @@ export function Locked<Args extends unknown[] = never, const Options extends Loc
 /** @throws LockArgumentError */
 export function checkOptions(options: LockedOptions, where: string): LockedOptions {
   resolveLockSettings(options, FACTORY_SETTINGS, where, ['onBusy', 'returns']);
-  if ('signal' in options) throw new LockArgumentError(`${where}: option "signal" belongs to one call; use LockService.run.`, where);
+  if ('signal' in options)
+    throw new LockArgumentError(`${where}: option "signal" belongs to one call; use LockService.run.`, where);
   checkChoice(options.onBusy, 'onBusy', ['throw', 'skip'], where);
   checkChoice(options.returns, 'returns', ['promise', 'observable', 'iterable'], where);
   return { ...options };
@@ -100,5 +106,8 @@ export function checkOptions(options: LockedOptions, where: string): LockedOptio
 
 function checkChoice(value: unknown, option: string, choices: readonly string[], where: string): void {
   if (value === undefined || choices.includes(value as string)) return;
-  throw new LockArgumentError(`${where}: option "${option}" is ${String(value)}, but must be ${choices.map((c) => `'${c}'`).join(' or ')}.`, where);
+  throw new LockArgumentError(
+    `${where}: option "${option}" is ${inspect(value, { depth: 0 })}, but must be ${choices.map((c) => `'${c}'`).join(' or ')}.`,
+    where,
+  );
 }

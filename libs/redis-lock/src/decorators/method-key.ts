@@ -9,20 +9,25 @@ export type MethodKey<Args extends unknown[] = never[]> = string | ((...args: Ar
 export type Method = (this: object, ...args: never[]) => unknown;
 
 /**
- * Makes of a method's key what gives the key of one call. A template is checked here, when the class is defined; its values are checked at
- * each call.
+ * Makes of a method's key what gives the key of one call. A template is checked here, when the class is defined; its
+ * values are checked at each call.
  * @throws LockArgumentError when the template is malformed or names a parameter that does not exist.
  */
 export function compileMethodKey(key: MethodKey, method: Method, where: string): (args: readonly unknown[]) => LockKey {
   if (typeof key === 'function') return (args) => callKeyFunction(key, args, where);
-  if (typeof key !== 'string') throw new LockArgumentError(`${where}: the key must be a template or a function of the arguments.`, where);
+  if (typeof key !== 'string')
+    throw new LockArgumentError(`${where}: the key must be a template or a function of the arguments.`, where);
   const template = KeyTemplate.parse(key, where);
   const parameters = parametersOf(method);
   const roots = new Map(template.placeholders.map(({ root }) => [root, rootReader(root, parameters, key, where)]));
   return (args) => template.fill((root) => roots.get(root)?.(args));
 }
 
-function callKeyFunction(key: (...args: never[]) => string | LockKey, args: readonly unknown[], where: string): LockKey {
+function callKeyFunction(
+  key: (...args: never[]) => string | LockKey,
+  args: readonly unknown[],
+  where: string,
+): LockKey {
   try {
     return LockKey.of(key(...(args as never[])));
   } catch (error) {
@@ -40,7 +45,10 @@ function rootReader(
   if (/^\d+$/.test(root)) {
     const index = Number(root);
     if (parameters && index >= parameters.length && !parameters.at(-1)?.rest) {
-      throw new LockArgumentError(`${where}: <${root}> of "${template}" is a position, but the method has ${parameters.length} parameters.`, template);
+      throw new LockArgumentError(
+        `${where}: <${root}> of "${template}" is a position, but the method has ${parameters.length} parameters.`,
+        template,
+      );
     }
     return (args) => args[index];
   }

@@ -10,7 +10,8 @@ export interface Parameter {
 /** The parameters of a function, read from its source with a parser; undefined for native code. */
 export function parametersOf(method: (...args: never[]) => unknown): readonly Parameter[] | undefined {
   const source = Function.prototype.toString.call(method);
-  // A method is only a function inside of an object: `async buy(userId) {…}`. Everything else is an expression of its own.
+  // A method is only a function inside of an object: `async buy(userId) {…}`. Everything else is an expression of its
+  // own.
   const parsed = tryParse(`({${source}})`) ?? tryParse(`(${source})`);
   return parsed && functionIn(parsed)?.params.map(parameterOf);
 }
@@ -33,6 +34,7 @@ function functionIn({ body: [statement] }: Program): Pick<FunctionExpression, 'p
 
 function parameterOf(pattern: Pattern): Parameter {
   const rest = pattern.type === 'RestElement';
-  const inner = pattern.type === 'RestElement' ? pattern.argument : pattern.type === 'AssignmentPattern' ? pattern.left : pattern;
+  const inner =
+    pattern.type === 'RestElement' ? pattern.argument : pattern.type === 'AssignmentPattern' ? pattern.left : pattern;
   return { name: inner.type === 'Identifier' ? inner.name : undefined, rest };
 }

@@ -15,15 +15,18 @@ const MESSAGES: Record<number, string> = {
 export class LockHttpException extends HttpException {
   constructor(error: LockError) {
     const message =
-      error instanceof LockArgumentError ? `No valid lock key: check ${error.fromRequest}` : (MESSAGES[error.statusCode] ?? 'Lock failed');
+      error instanceof LockArgumentError
+        ? `No valid lock key: check ${error.fromRequest}`
+        : (MESSAGES[error.statusCode] ?? 'Lock failed');
     super({ statusCode: error.statusCode, error: error.code, message }, error.statusCode, { cause: error });
     this.message = message;
   }
 }
 
 /**
- * Turns the errors of locks into HTTP answers. It is an interceptor and no filter, because a catch-all filter of the application is asked before
- * any filter of a module. What would be a 500 passes as it is, so that it is logged like every unexpected error.
+ * Turns the errors of locks into HTTP answers. It is an interceptor and no filter, because a catch-all filter of the
+ * application is asked before any filter of a module. What would be a 500 passes as it is, so that it is logged like
+ * every unexpected error.
  */
 @Injectable()
 export class LockHttpInterceptor implements NestInterceptor {

@@ -15,14 +15,20 @@ import { LockService } from '../module/lock.service.js';
 export const REQUEST_ROOTS: readonly string[] = ['user', 'params', 'query', 'body', 'headers'];
 
 /** The interceptor of one `@LockedHandler`. */
-export function lockedHandlerInterceptor(template: KeyTemplate, options: Omit<LockOptions, 'signal'>): Type<NestInterceptor> {
+export function lockedHandlerInterceptor(
+  template: KeyTemplate,
+  options: Omit<LockOptions, 'signal'>,
+): Type<NestInterceptor> {
   @Injectable()
   class LockedHandlerInterceptor implements NestInterceptor {
     constructor(@Inject(LockService) private readonly locks: LockService) {}
 
     intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
       if (context.getType() !== 'http') {
-        throw new LockArgumentError('@LockedHandler takes its key from an HTTP request; use @Locked for other handlers.', template.source);
+        throw new LockArgumentError(
+          '@LockedHandler takes its key from an HTTP request; use @Locked for other handlers.',
+          template.source,
+        );
       }
       const request = context.switchToHttp().getRequest<Record<string, unknown>>();
       const response = rawResponse(context);
@@ -32,7 +38,8 @@ export function lockedHandlerInterceptor(template: KeyTemplate, options: Omit<Lo
       );
       return lockObservable(
         this.locks,
-        async (unsubscribed) => whileConnected(response, unsubscribed, async (signal) => this.locks.acquire(key, { ...options, signal })),
+        async (unsubscribed) =>
+          whileConnected(response, unsubscribed, async (signal) => this.locks.acquire(key, { ...options, signal })),
         options.onLost,
         () => next.handle(),
         async (lock, answer) => {
@@ -55,7 +62,9 @@ function writesItself(context: ExecutionContext): boolean {
   const [type, name] = [context.getClass(), context.getHandler().name];
   if (Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, type, name) === true) return false;
   const parameters = Object.keys((Reflect.getMetadata(ROUTE_ARGS_METADATA, type, name) as object | undefined) ?? {});
-  return parameters.some((parameter) => [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT].includes(Number(parameter.split(':')[0])));
+  return parameters.some((parameter) =>
+    [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT].includes(Number(parameter.split(':')[0])),
+  );
 }
 
 /** Waits for a lock as long as somebody waits for the answer. */

@@ -1,8 +1,8 @@
 const listeners = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls back once when a signal aborts, and returns what takes that back. However many callers share a signal, it carries one listener, so
- * that Node does not take them for a leak.
+ * Calls back once when a signal aborts, and returns what takes that back. However many callers share a signal, it
+ * carries one listener, so that Node does not take them for a leak.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const callbacks = listeners.get(signal) ?? new Set();

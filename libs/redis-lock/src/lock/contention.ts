@@ -3,7 +3,7 @@ import { backoffDelay } from './backoff.js';
 import { driftOf, elapsedSince, now, type Moment } from './clock.js';
 import type { GiveBack } from './give-back.js';
 import type { KeyQueue } from './key-queue.js';
-import type { ClientSettings, LockSettings } from './lock-options.js';
+import type { ClientSettings, LockSettings } from './lock-settings.js';
 import { LockBusyError, LockUnavailableError } from './lock.errors.js';
 import type { Patience } from './patience.js';
 import { withTimeout } from './timeout.js';
@@ -29,8 +29,8 @@ export interface Contender {
 const LAST_ATTEMPT_MS = 25;
 
 /**
- * Gets a lock from the store: asks, and as long as somebody else holds the key comes back after a pause. Whatever an attempt may have taken
- * without our knowing is given back when the waiting ends without a lock.
+ * Gets a lock from the store: asks, and as long as somebody else holds the key comes back after a pause. Whatever an
+ * attempt may have taken without our knowing is given back when the waiting ends without a lock.
  */
 export class Contention {
   constructor(
@@ -49,7 +49,9 @@ export class Contention {
         if (grant) return grant;
         const { lastSeen } = queue;
         if (settings.waitMs === 0 || settings.maxWaiters === 0) {
-          throw lastSeen instanceof LockUnavailableError ? lastSeen : new LockBusyError(key, 'somebody else holds it', lastSeen);
+          throw lastSeen instanceof LockUnavailableError
+            ? lastSeen
+            : new LockBusyError(key, 'somebody else holds it', lastSeen);
         }
         if (lastSeen instanceof LockUnavailableError && !lastSeen.retryable) throw lastSeen;
         queue.contending = true;
@@ -82,7 +84,10 @@ export class Contention {
       }
       const grant = { member: attempts.member, token: reply.token, leaseFrom, leaseMs: reply.remainingMs };
       if (isUsable(grant)) return grant;
-      queue.lastSeen = new LockUnavailableError(key, `its lease of ${leaseMs} ms was over before the answer arrived; raise "ttl"`);
+      queue.lastSeen = new LockUnavailableError(
+        key,
+        `its lease of ${leaseMs} ms was over before the answer arrived; raise "ttl"`,
+      );
       attempts.renewMember();
     } catch (error) {
       patience.throwIfOver();

@@ -16,8 +16,8 @@ interface Leftover {
 }
 
 /**
- * Gives back in the background what an abandoned acquire or an unanswered release may have left in the store. It tries until the store
- * answers or the lease must have ended.
+ * Gives back in the background what an abandoned acquire or an unanswered release may have left in the store. It tries
+ * until the store answers or the lease must have ended.
  */
 export class GiveBack {
   private readonly running = new Set<Promise<void>>();
@@ -46,7 +46,11 @@ export class GiveBack {
     for (let attempt = 0; elapsedSince(since) < leaseMs + this.commandTimeoutMs; attempt++) {
       try {
         const released = this.store.release({ key, member, minHoldMs, ...(token === undefined ? {} : { token }) });
-        await withTimeout(released, this.commandTimeoutMs, () => new LockUnavailableError(key, 'the release was not answered'));
+        await withTimeout(
+          released,
+          this.commandTimeoutMs,
+          () => new LockUnavailableError(key, 'the release was not answered'),
+        );
         return;
       } catch (error) {
         if (this.stopped || (error instanceof LockUnavailableError && !error.retryable)) return;

@@ -1,6 +1,6 @@
 import { driftOf, elapsedSince, now, type Moment } from './clock.js';
 import type { LockKey } from './lock-key.js';
-import type { LockSettings } from './lock-options.js';
+import type { LockSettings } from './lock-settings.js';
 import { LockLostError, type LockLossReason } from './lock.errors.js';
 
 /** What a hold tells its client. */
@@ -10,8 +10,8 @@ export interface HoldOwner {
 }
 
 /**
- * One lock that this process has in the store, shared by every scope that entered it. Its validity is computed from the clock each time, so
- * that it is right even where a starved event loop has not run the timers yet.
+ * One lock that this process has in the store, shared by every scope that entered it. Its validity is computed from the
+ * clock each time, so that it is right even where a starved event loop has not run the timers yet.
  */
 export class Hold {
   /** How many scopes are inside; the last one that ends gives the lock back. */
@@ -52,6 +52,11 @@ export class Hold {
   get lost(): LockLostError | undefined {
     if (this.state === 'held' && this.remainingMs === 0) this.lose('expired');
     return this.loss;
+  }
+
+  /** @throws LockLostError */
+  throwIfLost(): void {
+    if (this.lost) throw this.lost;
   }
 
   /** Whether the loss has been noticed; unlike {@link lost} it does not look at the clock. */

@@ -3,7 +3,10 @@ import { Gate } from './gate.js';
 import type { Hold } from './hold.js';
 import { LockUnavailableError, type LockHolder } from './lock.errors.js';
 
-/** The callers of this process that want one key: one of them at a time is at the store or holds the lock, the others queue here. */
+/**
+ * The callers of this process that want one key: one of them at a time is at the store or holds the lock, the others
+ * queue here.
+ */
 export class KeyQueue {
   readonly gate = new Gate();
   /** The hold of this process, while it has one. */

@@ -44,7 +44,10 @@ export class KeyTemplate {
       }
       const end = source.indexOf('>', at);
       if (end < 0) {
-        throw new LockArgumentError(`${where}: "${source}" has a "<" without ">"; write "<<" for a literal "<".`, source);
+        throw new LockArgumentError(
+          `${where}: "${source}" has a "<" without ">"; write "<<" for a literal "<".`,
+          source,
+        );
       }
       placeholders.push(parsePlaceholder(source.slice(at + 1, end), source, where));
       literals.push('');
@@ -65,7 +68,9 @@ export class KeyTemplate {
   fill(rootValue: (root: string) => unknown, fromRequest: (root: string) => boolean = () => false): LockKey {
     return LockKey.compose(
       this.literals,
-      this.placeholders.map((placeholder) => this.valueOf(placeholder, rootValue(placeholder.root), fromRequest(placeholder.root))),
+      this.placeholders.map((placeholder) =>
+        this.valueOf(placeholder, rootValue(placeholder.root), fromRequest(placeholder.root)),
+      ),
     );
   }
 
@@ -78,9 +83,11 @@ export class KeyTemplate {
     const problem = isKeyValue(value)
       ? `it is ${JSON.stringify(String(value))}, which is not a canonical integer.`
       : rejectedValue(value);
-    throw new LockArgumentError(`${this.where}: placeholder <${placeholder.source}> of "${this.source}": ${problem}`, this.source, {
-      ...(fromRequest ? { fromRequest: placeholder.source } : {}),
-    });
+    throw new LockArgumentError(
+      `${this.where}: placeholder <${placeholder.source}> of "${this.source}": ${problem}`,
+      this.source,
+      fromRequest ? { fromRequest: placeholder.source } : {},
+    );
   }
 }
 
@@ -100,7 +107,10 @@ function parsePlaceholder(source: string, template: string, where: string): Plac
     );
   }
   if (rest.length > 0 || (type !== 'plain' && type !== 'int')) {
-    throw new LockArgumentError(`${where}: <${source}> in "${template}" asks for an unknown type; ":int" is the only one.`, template);
+    throw new LockArgumentError(
+      `${where}: <${source}> in "${template}" asks for an unknown type; ":int" is the only one.`,
+      template,
+    );
   }
   return { source, root, path: properties, type };
 }

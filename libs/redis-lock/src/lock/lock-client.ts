@@ -4,15 +4,24 @@ import { LockEngine } from './lock-engine.js';
 import { LockEventEmitter, type LockLogger } from './lock-events.js';
 import type { LockHandle } from './lock-handle.js';
 import { LockKey } from './lock-key.js';
-import { resolveLockSettings, type ClientSettings, type LockOptions, type LockSettings } from './lock-options.js';
-import { isLockError, LockArgumentError, LockBusyError, LockLostError, LockTimeoutError, LockUnavailableError } from './lock.errors.js';
+import type { LockOptions } from './lock-options.js';
+import { resolveLockSettings, type ClientSettings, type LockSettings } from './lock-settings.js';
+import {
+  isLockError,
+  LockArgumentError,
+  LockBusyError,
+  LockLostError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from './lock.errors.js';
 import { withTimeout } from './timeout.js';
 
 /** Work that runs under a lock. */
 export type LockedWork<T> = (lock: LockHandle) => T | PromiseLike<T>;
 
 /** What `tryRun` gives: the value of the work, or why it did not run. */
-export type TryRunResult<T> = { readonly ran: true; readonly value: T } | { readonly ran: false; readonly reason: 'busy' | 'timeout' };
+export type TryRunResult<T> =
+  { readonly ran: true; readonly value: T } | { readonly ran: false; readonly reason: 'busy' | 'timeout' };
 
 export interface LockClientParts {
   readonly store: LockStore;
@@ -22,7 +31,9 @@ export interface LockClientParts {
   readonly ownsStore: boolean;
 }
 
-/** Takes locks, keeps their leases and gives them back. Make one with `createLockClient`; in Nest it is `LockService`. */
+/**
+ * Takes locks, keeps their leases and gives them back. Make one with `createLockClient`; in Nest it is `LockService`.
+ */
 export class LockClient implements AsyncDisposable {
   /** Tells what happens to the locks of this client; see {@link LockEvents}. */
   readonly events: LockEventEmitter;
@@ -46,8 +57,9 @@ export class LockClient implements AsyncDisposable {
 
   /**
    * Runs work under the lock and gives back what it returns. The lock is released when the work has settled.
-   * @throws what the work throws, as it was thrown. LockBusyError or LockTimeoutError when the lock was not to be had, LockAbortedError,
-   * LockShutdownError, LockUnavailableError, LockArgumentError. LockLostError when the work returned but the lock was lost meanwhile.
+   * @throws what the work throws, as it was thrown. LockBusyError or LockTimeoutError when the lock was not to be had,
+   * LockAbortedError, LockShutdownError, LockUnavailableError, LockArgumentError. LockLostError when the work returned
+   * but the lock was lost meanwhile.
    */
   async run<T>(key: string | LockKey, work: LockedWork<T>, options?: LockOptions): Promise<T> {
     const { name, settings } = this.prepare(key, options, this.parts.settings.lock, work);
@@ -55,18 +67,22 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Like {@link run}, but a lock that is not to be had is a result and no error. One attempt, unless `wait` says otherwise.
+   * Like {@link run}, but a lock that is not to be had is a result and no error. One attempt, unless `wait` says
+   * otherwise.
    * @throws as `run`, less LockBusyError and LockTimeoutError of this lock.
    */
   async tryRun<T>(key: string | LockKey, work: LockedWork<T>, options?: LockOptions): Promise<TryRunResult<T>> {
     const { name, settings } = this.prepare(key, options, this.tryDefaults, work);
     const lock = await orNotObtained(this.obtain(name, settings));
-    return typeof lock === 'string' ? { ran: false, reason: lock } : { ran: true, value: await this.complete(lock, work, settings.onLost) };
+    return typeof lock === 'string'
+      ? { ran: false, reason: lock }
+      : { ran: true, value: await this.complete(lock, work, settings.onLost) };
   }
 
   /**
    * Acquires the lock and gives its handle; `await using` releases it at the end of the block.
-   * @throws LockBusyError, LockTimeoutError, LockAbortedError, LockShutdownError, LockUnavailableError, LockArgumentError.
+   * @throws LockBusyError, LockTimeoutError, LockAbortedError, LockShutdownError, LockUnavailableError,
+   * LockArgumentError.
    */
   async acquire(key: string | LockKey, options?: LockOptions): Promise<LockHandle> {
     const { name, settings } = this.prepare(key, options, this.parts.settings.lock);
@@ -84,7 +100,8 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Whether anybody holds the key now. The answer may be old when it arrives: never decide by it what only a lock can decide.
+   * Whether anybody holds the key now. The answer may be old when it arrives: never decide by it what only a lock can
+   * decide.
    * @throws LockUnavailableError, LockArgumentError.
    */
   async isLocked(key: string | LockKey): Promise<boolean> {
@@ -99,14 +116,21 @@ export class LockClient implements AsyncDisposable {
    * @internal
    * @throws LockLostError, which carries the result, when the lock was lost meanwhile and `onLost` is not `'warn'`.
    */
-  async settle(lock: LockHandle, result?: unknown, onLost: LockOptions['onLost'] = this.parts.settings.lock.onLost): Promise<void> {
+  async settle(
+    lock: LockHandle,
+    result?: unknown,
+    onLost: LockOptions['onLost'] = this.parts.settings.lock.onLost,
+  ): Promise<void> {
     if ((await lock.release()) !== 'lost' || onLost === 'warn') return;
-    throw new LockLostError(lock.key, lock.lost?.reason ?? 'taken', lock.fencingToken, { cause: lock.lost?.cause, result });
+    throw new LockLostError(lock.key, lock.lost?.reason ?? 'taken', lock.fencingToken, {
+      cause: lock.lost?.cause,
+      result,
+    });
   }
 
   /**
-   * Gives out no new locks, except inside of one that is held, ends the waiting of everybody else, and waits until all locks are released,
-   * `shutdown.drain` at most. What is left then is given back and counts as lost.
+   * Gives out no new locks, except inside of one that is held, ends the waiting of everybody else, and waits until all
+   * locks are released, `shutdown.drain` at most. What is left then is given back and counts as lost.
    */
   async drain(): Promise<void> {
     this.draining ??= this.engine.drain();
@@ -132,12 +156,17 @@ export class LockClient implements AsyncDisposable {
   ): { name: LockKey; settings: LockSettings } {
     const name = LockKey.of(key);
     if (typeof work !== 'function') {
-      throw new LockArgumentError(`Lock "${name.text}": the work must be a function; the options come last.`, name.text);
+      throw new LockArgumentError(
+        `Lock "${name.text}": the work must be a function; the options come last.`,
+        name.text,
+      );
     }
     const settings = resolveLockSettings(options, defaults, name.text);
     if (typeof options?.ttl === 'number' && options.ttl < 1_000 && !this.warnedOfSeconds) {
       this.warnedOfSeconds = true;
-      this.logger.warn(`Lock "${name.text}": ttl: ${options.ttl} is ${options.ttl} ms. If seconds were meant, write '${options.ttl}s'.`);
+      this.logger.warn(
+        `Lock "${name.text}": ttl: ${options.ttl} is ${options.ttl} ms. If seconds were meant, write '${options.ttl}s'.`,
+      );
     }
     return { name, settings };
   }
@@ -148,7 +177,12 @@ export class LockClient implements AsyncDisposable {
       return await this.engine.obtain(name, settings);
     } catch (error) {
       if (isLockError(error)) {
-        this.events.tell('refused', { key: name.text, template: name.template, code: error.code, waitedMs: elapsedSince(started) });
+        this.events.tell('refused', {
+          key: name.text,
+          template: name.template,
+          code: error.code,
+          waitedMs: elapsedSince(started),
+        });
       }
       throw error;
     }

@@ -11,9 +11,22 @@ interface LockEvent {
 export interface LockEvents {
   acquired: [LockEvent & { readonly fencingToken: number; readonly waitedMs: number }];
   /** Given back by its holder; `kept` while `minHold` is not over, `unknown` when Redis did not answer in time. */
-  released: [LockEvent & { readonly fencingToken: number; readonly heldMs: number; readonly outcome: 'released' | 'kept' | 'unknown' }];
+  released: [
+    LockEvent & {
+      readonly fencingToken: number;
+      readonly heldMs: number;
+      readonly outcome: 'released' | 'kept' | 'unknown';
+    },
+  ];
   /** The lock ended before its holder released it. */
-  lost: [LockEvent & { readonly fencingToken: number; readonly heldMs: number; readonly reason: LockLossReason; readonly cause: unknown }];
+  lost: [
+    LockEvent & {
+      readonly fencingToken: number;
+      readonly heldMs: number;
+      readonly reason: LockLossReason;
+      readonly cause: unknown;
+    },
+  ];
   /** An acquisition ended without a lock; `code` says why. */
   refused: [LockEvent & { readonly code: LockErrorCode; readonly waitedMs: number }];
   /** A `@CronLocked` run was left to another node, or left out because Redis could not be asked. */
@@ -53,6 +66,8 @@ export class LockEventEmitter extends EventEmitter<LockEvents> {
   }
 
   private complain(name: string, error: unknown): void {
-    this.logger.warn(`A listener of the lock event "${name}" threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    this.logger.warn(
+      `A listener of the lock event "${name}" threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
   }
 }

@@ -3,8 +3,8 @@ import { LockArgumentError, type LockLostError } from './lock.errors.js';
 import { runInScope, type LockScope } from './scope.js';
 
 /**
- * How a release ended. `kept`: the work is over, the key stays closed until `minHold` is. `lost`: the lock had ended before. `unknown`: Redis
- * did not answer in time; the lock is given back in the background or ends with its lease.
+ * How a release ended. `kept`: the work is over, the key stays closed until `minHold` is. `lost`: the lock had ended
+ * before. `unknown`: Redis did not answer in time; the lock is given back in the background or ends with its lease.
  */
 export type ReleaseOutcome = 'released' | 'kept' | 'lost' | 'unknown';
 
@@ -31,8 +31,8 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * A number that grows with every acquisition of this key, and stays the same when the lock is entered again. Pass it to what is written
-   * under the lock and reject a smaller one in the same write.
+   * A number that grows with every acquisition of this key, and stays the same when the lock is entered again. Pass it
+   * to what is written under the lock and reject a smaller one in the same write.
    * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
    */
   get fencingToken(): number {
@@ -49,7 +49,9 @@ export class LockHandle implements AsyncDisposable {
     return this.controller.signal;
   }
 
-  /** Whether the lock is certain to be ours now, by this machine's clock: right even before a starved timer has fired. */
+  /**
+   * Whether the lock is certain to be ours now, by this machine's clock: right even before a starved timer has fired.
+   */
   get held(): boolean {
     return this.remaining > 0;
   }
@@ -69,9 +71,12 @@ export class LockHandle implements AsyncDisposable {
    * @throws LockLostError when it is lost, LockArgumentError when this handle was released.
    */
   assertHeld(): void {
-    if (this.scope.hold.lost) throw this.scope.hold.lost;
+    this.scope.hold.throwIfLost();
     if (this.released) {
-      throw new LockArgumentError(`Lock "${this.key}": this handle was released already; acquire the lock again.`, this.key);
+      throw new LockArgumentError(
+        `Lock "${this.key}": this handle was released already; acquire the lock again.`,
+        this.key,
+      );
     }
   }
 
@@ -79,8 +84,8 @@ export class LockHandle implements AsyncDisposable {
    * Sets the lease to `ttl` from now; it does not add, and it never shortens a longer lease.
    * @param ttl ms or a text such as `'10s'`; default: the ttl that the lock was acquired with.
    * @returns how long the lease runs now, in ms.
-   * @throws LockLostError when the lock is lost (an ended lease is never revived), LockUnavailableError when Redis does not answer,
-   * LockArgumentError for a bad ttl or a released handle.
+   * @throws LockLostError when the lock is lost (an ended lease is never revived), LockUnavailableError when Redis does
+   * not answer, LockArgumentError for a bad ttl or a released handle.
    */
   async extend(ttl?: Duration): Promise<number> {
     this.assertHeld();

@@ -12,7 +12,10 @@ export class LockKey {
   private constructor(
     /** The key as it is compared, logged and reported. */
     readonly text: string,
-    /** The key without its values (`order:<>:<>`): few different ones, so fit for metrics. A plain string is its own template. */
+    /**
+     * The key without its values (`order:<>:<>`): few different ones, so fit for metrics. A plain string is its own
+     * template.
+     */
     readonly template: string,
   ) {}
 
@@ -60,8 +63,10 @@ export function isKeyValue(value: unknown): value is KeyValue {
 }
 
 /**
- * A key with values in it: `` lockKey`order:${userId}:${voucherId}` `` is the key of `@Locked('order:<userId>:<voucherId>')`.
- * @throws LockArgumentError for a value that is no string, finite number, bigint or boolean, and for two values with no separator.
+ * A key with values in it: `` lockKey`order:${userId}:${voucherId}` `` is the key of
+ * `@Locked('order:<userId>:<voucherId>')`.
+ * @throws LockArgumentError for a value that is no string, finite number, bigint or boolean, and for two values with no
+ * separator.
  */
 export function lockKey(literals: TemplateStringsArray, ...values: KeyValue[]): LockKey {
   const name = literals.join(PLACEHOLDER);
@@ -111,7 +116,10 @@ function valueEscape(literals: readonly string[]): (value: string) => string {
   for (const between of literals.slice(1, -1)) {
     for (const char of between) if (SEPARATOR.test(char)) escaped.add(char);
   }
-  const pattern = new RegExp(`[${[...escaped].map((char) => `\\u{${char.codePointAt(0)?.toString(16)}}`).join('')}]`, 'gu');
+  const pattern = new RegExp(
+    `[${[...escaped].map((char) => `\\u{${char.codePointAt(0)?.toString(16)}}`).join('')}]`,
+    'gu',
+  );
   const escape = (value: string): string => value.replace(pattern, percentEncode);
   escapes.set(literals, escape);
   return escape;

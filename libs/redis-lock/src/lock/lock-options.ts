@@ -1,12 +1,11 @@
-import type { BackoffRange } from './backoff.js';
-import { parseDuration, type Duration, type DurationRule } from './duration.js';
-import { LockArgumentError } from './lock.errors.js';
+import type { Duration } from './duration.js';
 
 /** What one acquisition may ask for. Durations are milliseconds, or texts such as `'10s'`. */
 export interface LockOptions {
   /**
    * The lease: how long Redis keeps the lock when nobody renews it. It is the time that a crash costs, **not** the time
-   * that the work may take. Longer: a crash blocks the key longer. Shorter: a pause of the process or of Redis loses the lock sooner.
+   * that the work may take. Longer: a crash blocks the key longer. Shorter: a pause of the process or of Redis loses
+   * the lock sooner.
    * @default '30s'
    */
   ttl?: Duration;
@@ -18,17 +17,20 @@ export interface LockOptions {
   /** Ends the waiting; the caller gets LockAbortedError. It does not end work that has begun. */
   signal?: AbortSignal;
   /**
-   * Whether the watchdog extends the lease, every third of it, while the work runs. `false` is a fixed lease: the lock is lost when it ends.
+   * Whether the watchdog extends the lease, every third of it, while the work runs. `false` is a fixed lease: the lock
+   * is lost when it ends.
    * @default true
    */
   renew?: boolean;
   /**
-   * The lock stays at least this long after its acquisition, by the clock of Redis, also when the work was quicker. ShedLock's lockAtLeastFor.
+   * The lock stays at least this long after its acquisition, by the clock of Redis, also when the work was quicker.
+   * ShedLock's lockAtLeastFor.
    * @default 0
    */
   minHold?: Duration;
   /**
-   * The lock is held at most this long: then it is given back, its signal aborts and it counts as lost, whether the work has ended or not.
+   * The lock is held at most this long: then it is given back, its signal aborts and it counts as lost, whether the
+   * work has ended or not.
    * @default none, with one `heldLong` event and a warning after a minute
    */
   maxHold?: Duration;
@@ -43,7 +45,8 @@ export interface LockOptions {
    */
   reentrant?: boolean;
   /**
-   * What `run` does when its body returned but the lock was lost meanwhile: throw LockLostError, which carries the result, or return it after the `lost` event.
+   * What `run` does when its body returned but the lock was lost meanwhile: throw LockLostError, which carries the
+   * result, or return it after the `lost` event.
    * @default 'throw'
    */
   onLost?: 'throw' | 'warn';
@@ -62,7 +65,8 @@ export interface LockDefaults extends Omit<LockOptions, 'signal'> {
    */
   enabled?: boolean;
   /**
-   * How long one command may take before Redis counts as unreachable. It bounds a release and an attempt with `wait: 0`.
+   * How long one command may take before Redis counts as unreachable. It bounds a release and an attempt with `wait:
+   * 0`.
    * @default '1s'
    */
   commandTimeout?: Duration;
@@ -101,158 +105,3 @@ export const DEFAULTS = {
 
 /** A held lock without `maxHold` is reported once it has been held this long. */
 export const LONG_HOLD_MS = 60_000;
-
-/** The options of one acquisition, checked and in ms. */
-export interface LockSettings {
-  readonly ttlMs: number;
-  readonly waitMs: number;
-  readonly signal: AbortSignal | undefined;
-  readonly renew: boolean;
-  readonly minHoldMs: number;
-  readonly maxHoldMs: number;
-  readonly maxWaiters: number;
-  readonly reentrant: boolean;
-  readonly onLost: 'throw' | 'warn';
-}
-
-export interface ClientSettings {
-  readonly prefix: string;
-  readonly enabled: boolean;
-  readonly commandTimeoutMs: number;
-  readonly backoff: BackoffRange;
-  readonly drainMs: number;
-  readonly lock: LockSettings;
-}
-
-const DURATIONS = {
-  ttl: { min: 1 },
-  wait: { min: 0, infinite: true },
-  minHold: { min: 0 },
-  maxHold: { min: 1 },
-  commandTimeout: { min: 1 },
-  'backoff.initial': { min: 1 },
-  'backoff.max': { min: 1 },
-  'shutdown.drain': { min: 0 },
-} satisfies Record<string, DurationRule>;
-
-const LOCK_OPTION_NAMES = ['ttl', 'wait', 'signal', 'renew', 'minHold', 'maxHold', 'maxWaiters', 'reentrant', 'onLost'];
-const CLIENT_OPTION_NAMES = [
-  ...LOCK_OPTION_NAMES.filter((name) => name !== 'signal'),
-  ...['prefix', 'enabled', 'commandTimeout', 'backoff', 'shutdown'],
-];
-const PREFIX = /^[A-Za-z0-9_.:-]+$/;
-
-/**
- * Checks what a client was given. `owner` names it in messages; `extra` are option names that a layer above knows.
- * @throws LockArgumentError
- */
-export function resolveClientSettings(options: LockDefaults, owner: string, extra: readonly string[] = []): ClientSettings {
-  refuseUnknown(options, [...CLIENT_OPTION_NAMES, ...extra], owner);
-  const { prefix = DEFAULTS.prefix, backoff = {}, shutdown = {} } = options;
-  refuseUnknown(backoff, ['initial', 'max'], owner, 'backoff.');
-  refuseUnknown(shutdown, ['drain'], owner, 'shutdown.');
-  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
-    throw new LockArgumentError(`${owner}: option "prefix" is ${JSON.stringify(prefix)}, but may have letters, digits and _ . : - only.`, owner);
-  }
-  const initialMs = duration('backoff.initial', backoff.initial ?? DEFAULTS.backoff.initial, owner);
-  return {
-    prefix,
-    enabled: flag('enabled', options.enabled ?? DEFAULTS.enabled, owner),
-    commandTimeoutMs: duration('commandTimeout', orDefault(options.commandTimeout, DEFAULTS.commandTimeout), owner),
-    backoff: { initialMs, maxMs: Math.max(initialMs, duration('backoff.max', backoff.max ?? DEFAULTS.backoff.max, owner)) },
-    drainMs: duration('shutdown.drain', shutdown.drain ?? DEFAULTS.shutdown.drain, owner),
-    lock: settingsOf(options, FACTORY_SETTINGS, owner),
-  };
-}
-
-/** The settings that follow from the defaults alone. */
-export const FACTORY_SETTINGS: LockSettings = {
-  ttlMs: DEFAULTS.ttl,
-  waitMs: DEFAULTS.wait,
-  signal: undefined,
-  renew: DEFAULTS.renew,
-  minHoldMs: DEFAULTS.minHold,
-  maxHoldMs: DEFAULTS.maxHold,
-  maxWaiters: DEFAULTS.maxWaiters,
-  reentrant: DEFAULTS.reentrant,
-  onLost: DEFAULTS.onLost,
-};
-
-/**
- * Checks the options of one acquisition against the defaults of its client. `lock` names it in messages; `extra` are option names that a
- * layer above knows.
- * @throws LockArgumentError that names the option and the lock.
- */
-export function resolveLockSettings(
-  options: LockOptions | undefined,
-  defaults: LockSettings,
-  lock: string,
-  extra: readonly string[] = [],
-): LockSettings {
-  if (options === undefined) return defaults;
-  refuseUnknown(options, [...LOCK_OPTION_NAMES, ...extra], `Lock "${lock}"`);
-  return settingsOf(options, defaults, lock);
-}
-
-function settingsOf(options: LockOptions, defaults: LockSettings, lock: string): LockSettings {
-  const ttlMs = options.ttl === undefined ? defaults.ttlMs : duration('ttl', options.ttl, lock);
-  const settings: LockSettings = {
-    ttlMs,
-    waitMs: options.wait === undefined ? defaults.waitMs : duration('wait', options.wait, lock),
-    signal: signalOf(options.signal, lock),
-    renew: flag('renew', orDefault(options.renew, defaults.renew), lock),
-    minHoldMs: options.minHold === undefined ? defaults.minHoldMs : duration('minHold', options.minHold, lock),
-    maxHoldMs: options.maxHold === undefined ? defaults.maxHoldMs : duration('maxHold', options.maxHold, lock),
-    maxWaiters: waiters(orDefault(options.maxWaiters, defaults.maxWaiters), lock),
-    reentrant: flag('reentrant', orDefault(options.reentrant, defaults.reentrant), lock),
-    onLost: onLost(orDefault(options.onLost, defaults.onLost), lock),
-  };
-  if (settings.minHoldMs > settings.maxHoldMs) {
-    refuse('minHold', settings.minHoldMs, `at most "maxHold", ${settings.maxHoldMs} ms`, lock);
-  }
-  return settings;
-}
-
-/** `null` is not "use the default": whoever passes it has lost a value on the way. */
-function orDefault<T>(value: T | undefined, fallback: T): T {
-  return value === undefined ? fallback : value;
-}
-
-function duration(option: keyof typeof DURATIONS, value: unknown, lock: string): number {
-  return parseDuration(value, option, lock, DURATIONS[option]);
-}
-
-function flag(option: string, value: unknown, lock: string): boolean {
-  return typeof value === 'boolean' ? value : refuse(option, value, 'true or false', lock);
-}
-
-function waiters(value: unknown, lock: string): number {
-  if (value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 0)) return value as number;
-  return refuse('maxWaiters', value, 'a whole number from 0, or Infinity', lock);
-}
-
-function onLost(value: unknown, lock: string): 'throw' | 'warn' {
-  return value === 'throw' || value === 'warn' ? value : refuse('onLost', value, "'throw' or 'warn'", lock);
-}
-
-function signalOf(value: unknown, lock: string): AbortSignal | undefined {
-  if (value === undefined) return undefined;
-  const signal = value as AbortSignal;
-  const usable = typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
-  return usable ? signal : refuse('signal', value, 'an AbortSignal', lock);
-}
-
-function refuse(option: string, value: unknown, expected: string, lock: string): never {
-  throw new LockArgumentError(`Lock "${lock}": option "${option}" is ${String(value)}, but must be ${expected}.`, lock);
-}
-
-function refuseUnknown(options: object, known: readonly string[], owner: string, path = ''): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new LockArgumentError(`${owner}: the options must be an object.`, owner);
-  }
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) {
-      throw new LockArgumentError(`${owner}: there is no option "${path}${name}"; known are ${known.join(', ')}.`, owner);
-    }
-  }
-}

@@ -2,13 +2,7 @@ const BRAND = Symbol.for('nestjs-redis-lock/LockError');
 
 /** Stable names of the error kinds: safe to switch on, to log and to count. */
 export type LockErrorCode =
-  | 'LOCK_BUSY'
-  | 'LOCK_TIMEOUT'
-  | 'LOCK_ABORTED'
-  | 'LOCK_SHUTDOWN'
-  | 'LOCK_UNAVAILABLE'
-  | 'LOCK_LOST'
-  | 'LOCK_ARGUMENT';
+  'LOCK_BUSY' | 'LOCK_TIMEOUT' | 'LOCK_ABORTED' | 'LOCK_SHUTDOWN' | 'LOCK_UNAVAILABLE' | 'LOCK_LOST' | 'LOCK_ARGUMENT';
 
 /** Who holds a key, as far as the last answer of the store told. */
 export interface LockHolder {
@@ -98,7 +92,10 @@ export class LockShutdownError extends LockError {
   readonly statusCode = 503;
 
   constructor(key: string) {
-    super(`Lock "${key}" was refused: this process is shutting down and takes no new locks. Retry on another node.`, key);
+    super(
+      `Lock "${key}" was refused: this process is shutting down and takes no new locks. Retry on another node.`,
+      key,
+    );
   }
 }
 

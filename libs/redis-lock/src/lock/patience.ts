@@ -12,8 +12,9 @@ export interface PatienceLimits {
 }
 
 /**
- * How long one caller is willing to wait: until its deadline, its AbortSignal, or until somebody ends it. Everything that the caller waits
- * for goes through {@link race} or {@link sleep}, one at a time. Dispose of it when the waiting is over.
+ * How long one caller is willing to wait: until its deadline, its AbortSignal, or until somebody ends it. Everything
+ * that the caller waits for goes through {@link race} or {@link sleep}, one at a time. Dispose of it when the waiting
+ * is over.
  */
 export class Patience {
   readonly started = now();

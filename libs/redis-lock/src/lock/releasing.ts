@@ -6,8 +6,9 @@ import { LockUnavailableError } from './lock.errors.js';
 import { withTimeout } from './timeout.js';
 
 /**
- * Tells the store that a hold has ended, again and again until it answers or `boundMs` are over; then the outcome is `unknown`. Never throws.
- * A repeated release that finds nothing counts as released if the lease was still running when the first one was sent: that one freed it.
+ * Tells the store that a hold has ended, again and again until it answers or `boundMs` are over; then the outcome is
+ * `unknown`. Never throws. A repeated release that finds nothing counts as released if the lease was still running when
+ * the first one was sent: that one freed it.
  */
 export async function releaseHold(
   store: LockStore,
@@ -22,7 +23,11 @@ export async function releaseHold(
     const left = boundMs - elapsedSince(started);
     if (left <= 0) return 'unknown';
     try {
-      const reply = await withTimeout(store.release(command), left, () => new LockUnavailableError(command.key, 'the release was not answered'));
+      const reply = await withTimeout(
+        store.release(command),
+        left,
+        () => new LockUnavailableError(command.key, 'the release was not answered'),
+      );
       return reply === 'lost' && attempt > 0 && wasHeld ? 'released' : reply;
     } catch (error) {
       if (error instanceof LockUnavailableError && !error.retryable) return 'unknown';

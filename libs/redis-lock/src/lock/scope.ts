@@ -4,8 +4,8 @@ import type { Hold, HoldOwner } from './hold.js';
 import type { LockHandle } from './lock-handle.js';
 
 /**
- * One entry into a hold. Scopes nest as the calls do: a call inside a running scope enters the same hold, calls side by side in one scope
- * take turns at its gate, and the hold is given back when its last scope has ended.
+ * One entry into a hold. Scopes nest as the calls do: a call inside a running scope enters the same hold, calls side by
+ * side in one scope take turns at its gate, and the hold is given back when its last scope has ended.
  */
 export class LockScope {
   running = true;
@@ -18,13 +18,16 @@ export class LockScope {
     /** The nearest scope that was running around this one, of whatever key. */
     readonly outer: LockScope | undefined,
     /** The scope of the same hold through which this one came in. */
-    readonly entered: LockScope | undefined,
+    readonly through: LockScope | undefined,
   ) {}
 }
 
 const storage = new AsyncLocalStorage<LockScope>();
 
-/** The innermost scope around the caller that is still running. Ended ones are passed over, so that no chain of them can grow. */
+/**
+ * The innermost scope around the caller that is still running. Ended ones are passed over, so that no chain of them can
+ * grow.
+ */
 export function runningScope(): LockScope | undefined {
   let scope = storage.getStore();
   while (scope && !scope.running) scope = scope.outer;

@@ -1,5 +1,6 @@
 /**
- * The promise's outcome, or after `ms` the rejection that `late` makes. The promise itself goes on; who needs its late outcome keeps it.
+ * The promise's outcome, or after `ms` the rejection that `late` makes. The promise itself goes on; who needs its late
+ * outcome keeps it.
  */
 export async function withTimeout<T>(promise: Promise<T>, ms: number, late: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

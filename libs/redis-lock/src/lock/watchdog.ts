@@ -25,8 +25,9 @@ export interface WatchdogListener {
 const RETRY_MS = { min: 20, max: 1_000 };
 
 /**
- * Keeps the leases of all holds of a client with one timer. A lease is renewed after a third of it; a renewal that fails is tried again until
- * the local deadline, where the hold is lost. Fixed leases are watched for their deadline only.
+ * Keeps the leases of all holds of a client with one timer. A lease is renewed after a third of it; a renewal that
+ * fails is tried again until the local deadline, where the hold is lost. Fixed leases are watched for their deadline
+ * only.
  */
 export class Watchdog {
   private readonly watched = new Map<Hold, Watched>();
@@ -108,7 +109,8 @@ export class Watchdog {
   }
 
   private retryLater(hold: Hold, watched: Watched, at: number): void {
-    if (watched.pending) this.failed(hold, watched, new LockUnavailableError(hold.key.text, 'a renewal was not answered'));
+    if (watched.pending)
+      this.failed(hold, watched, new LockUnavailableError(hold.key.text, 'a renewal was not answered'));
     watched.renewAt = at + Math.min(RETRY_MS.max, Math.max(RETRY_MS.min, hold.settings.ttlMs / 15));
   }
 

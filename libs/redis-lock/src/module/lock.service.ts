@@ -5,7 +5,10 @@ import { LockClient } from '../lock/lock-client.js';
 
 /** The lock client of the application, injectable. It drains and closes with the application. */
 @Injectable()
-export class LockService extends LockClient implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown {
+export class LockService
+  extends LockClient
+  implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+{
   /** @internal */
   constructor(options: LockClientOptions) {
     super(resolveParts(options, 'RedisLockModule', new Logger('RedisLock')));

@@ -4,7 +4,8 @@ import type { LockClientOptions } from '../create-lock-client.js';
 /** The options of `RedisLockModule.forRoot`: those of a client, and what Nest adds. */
 export interface RedisLockModuleOptions extends LockClientOptions {
   /**
-   * Whether errors of locks become HTTP answers: 429 for a lock that is not to be had, 503 without Redis and while shutting down.
+   * Whether errors of locks become HTTP answers: 429 for a lock that is not to be had, 503 without Redis and while
+   * shutting down.
    * @default true
    */
   http?: boolean;

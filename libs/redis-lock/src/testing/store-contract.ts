@@ -128,8 +128,10 @@ export function storeContract(open: () => Promise<StoreUnderTest>): StoreCheck[]
   });
 
   check('keeps keys apart', async (bench) => {
-    for (const [index, key] of UNUSUAL_KEYS.entries()) acquired(await bench.acquire(`m${index}`, LEASE, `${bench.key}${key}`));
-    for (const [index, key] of UNUSUAL_KEYS.entries()) assert.equal(await bench.release(`m${index}`, `${bench.key}${key}`), 'released', key);
+    for (const [index, key] of UNUSUAL_KEYS.entries())
+      acquired(await bench.acquire(`m${index}`, LEASE, `${bench.key}${key}`));
+    for (const [index, key] of UNUSUAL_KEYS.entries())
+      assert.equal(await bench.release(`m${index}`, `${bench.key}${key}`), 'released', key);
   });
 
   check('answers renewals of several keys one by one', async (bench) => {
@@ -149,7 +151,25 @@ export function storeContract(open: () => Promise<StoreUnderTest>): StoreCheck[]
   return checks;
 }
 
-const UNUSUAL_KEYS = ['', ':x', '}{', '{a}b', 'a{}b', '{', ' ', '"\'', '\n', '\0', '💰', '订单', '__proto__', 'constructor', '\\', '\\(', 'x'.repeat(900)];
+const UNUSUAL_KEYS = [
+  '',
+  ':x',
+  '}{',
+  '{a}b',
+  'a{}b',
+  '{',
+  ' ',
+  '"\'',
+  '\n',
+  '\0',
+  '💰',
+  '订单',
+  '__proto__',
+  'constructor',
+  '\\',
+  '\\(',
+  'x'.repeat(900),
+];
 
 /** A store and a key of its own. */
 class Bench {

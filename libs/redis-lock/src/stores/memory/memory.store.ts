@@ -19,8 +19,8 @@ interface Entry {
 }
 
 /**
- * Locks in the memory of this process, with real leases: for tests and for an application that runs on one node only. Several clients that are
- * given one MemoryLockStore exclude each other.
+ * Locks in the memory of this process, with real leases: for tests and for an application that runs on one node only.
+ * Several clients that are given one MemoryLockStore exclude each other.
  */
 export class MemoryLockStore implements LockStore {
   private readonly entries = new Map<string, Entry>();
@@ -92,5 +92,11 @@ function owns(entry: Entry, member: string, token: number | undefined): boolean 
 function heldBy({ member, token, expiresAt }: Entry): HeldReply {
   const remainingMs = expiresAt - Date.now();
   const heldSince = Math.floor(token / 1000);
-  return { status: 'held', holder: member ?? 'minHold', token: member === undefined ? 0 : token, heldSince, remainingMs };
+  return {
+    status: 'held',
+    holder: member ?? 'minHold',
+    token: member === undefined ? 0 : token,
+    heldSince,
+    remainingMs,
+  };
 }

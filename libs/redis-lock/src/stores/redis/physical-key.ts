@@ -2,8 +2,9 @@
 const HASH_TAG = /\{([^{}]+)\}/;
 
 /**
- * The name of a lock in Redis: `<prefix>:{<key>}`. A `{tag}` in the key stays the hash tag, and the outer opening brace is then left out;
- * every other brace is escaped with a backslash, so that all names of one lock share a slot whatever the key is, and no two keys share a name.
+ * The name of a lock in Redis: `<prefix>:{<key>}`. A `{tag}` in the key stays the hash tag, and the outer opening brace
+ * is then left out; every other brace is escaped with a backslash, so that all names of one lock share a slot whatever
+ * the key is, and no two keys share a name.
  */
 export function physicalKey(prefix: string, key: string): string {
   const tag = HASH_TAG.exec(key);

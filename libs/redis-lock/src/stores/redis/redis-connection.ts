@@ -15,7 +15,10 @@ export interface RedisConnectionOptions {
   readonly scripts: readonly { readonly lua: string }[];
 }
 
-/** One connection of ours to one Redis. Scripts are sent only while it is ready; whoever comes earlier waits for that, bounded. */
+/**
+ * One connection of ours to one Redis. Scripts are sent only while it is ready; whoever comes earlier waits for that,
+ * bounded.
+ */
 export class RedisConnection {
   readonly clock = new ServerClock();
   private readonly redis: Redis;
@@ -36,8 +39,8 @@ export class RedisConnection {
   }
 
   /**
-   * Runs a script. Rejects at once when the connection breaks, and after `withinMs` (default: the command timeout) when it was not ready until
-   * then; a command that was sent has no time limit here.
+   * Runs a script. Rejects at once when the connection breaks, and after `withinMs` (default: the command timeout) when
+   * it was not ready until then; a command that was sent has no time limit here.
    * @throws LockUnavailableError
    */
   async run<Args extends readonly (string | number)[], Reply>(
@@ -80,10 +83,14 @@ export class RedisConnection {
 
   private async untilReady(name: string, withinMs: number): Promise<void> {
     const late = (): Error =>
-      new LockUnavailableError(name, `Redis is out of reach${this.lastError instanceof Error ? ` (${this.lastError.message})` : ''}`, {
-        cause: this.lastError,
-        mayHaveRun: false,
-      });
+      new LockUnavailableError(
+        name,
+        `Redis is out of reach${this.lastError instanceof Error ? ` (${this.lastError.message})` : ''}`,
+        {
+          cause: this.lastError,
+          mayHaveRun: false,
+        },
+      );
     await withTimeout(this.ready, withinMs, late);
   }
 
@@ -91,7 +98,9 @@ export class RedisConnection {
   private async prepare(): Promise<void> {
     try {
       const sent = performance.now();
-      const loads = this.options.scripts.map(async ({ lua }) => this.redis.call('SCRIPT', 'LOAD', lua).catch(() => undefined));
+      const loads = this.options.scripts.map(async ({ lua }) =>
+        this.redis.call('SCRIPT', 'LOAD', lua).catch(() => undefined),
+      );
       const [seconds, micros] = await this.redis.time();
       this.clock.learn(Number(seconds) * 1e6 + Number(micros), sent);
       await Promise.all(loads);
@@ -125,6 +134,8 @@ export class RedisConnection {
     const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
     if (!policy || policy === 'noeviction' || /maxmemory:0\b/.test(info)) return;
     this.warnedOfEviction = true;
-    this.options.logger.warn(`This Redis has maxmemory-policy ${policy}: when its memory is full it evicts locks. Set it to noeviction.`);
+    this.options.logger.warn(
+      `This Redis has maxmemory-policy ${policy}: when its memory is full it evicts locks. Set it to noeviction.`,
+    );
   }
 }

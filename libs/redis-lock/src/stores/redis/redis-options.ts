@@ -8,12 +8,16 @@ export interface RedisClientLike {
   duplicate(override?: object): unknown;
 }
 
-/** Where Redis is: a URL, ioredis options, or an ioredis client of yours, of whose options we make connections of our own. */
+/**
+ * Where Redis is: a URL, ioredis options, or an ioredis client of yours, of whose options we make connections of our
+ * own.
+ */
 export type RedisConnectionSource = string | RedisOptions | RedisClientLike;
 
 /**
- * Makes a connection of ours. What would break a lock is set by us whatever the user's options say: nothing is queued or sent again behind
- * our back, keys are not prefixed, numbers are numbers, and a server that is gone is tried again for ever.
+ * Makes a connection of ours. What would break a lock is set by us whatever the user's options say: nothing is queued
+ * or sent again behind our back, keys are not prefixed, numbers are numbers, and a server that is gone is tried again
+ * for ever.
  * @throws LockArgumentError
  */
 export function openRedis(source: RedisConnectionSource, commandTimeoutMs: number): Redis {
@@ -39,27 +43,32 @@ export function openRedis(source: RedisConnectionSource, commandTimeoutMs: numbe
   if (typeof source !== 'object' || source === null) throw refused(source);
   if (isClient(source)) return source.duplicate(ours) as Redis;
   if ('duplicate' in source || 'sendCommand' in source || 'isCluster' in source) throw refused(source);
-  return new Redis({ ...(source as RedisOptions), ...ours });
+  return new Redis({ ...source, ...ours });
 }
 
 function isClient(source: object): source is RedisClientLike {
   const { duplicate, options, defineCommand, isCluster } = source as Record<string, unknown>;
-  return typeof duplicate === 'function' && typeof defineCommand === 'function' && typeof options === 'object' && isCluster !== true;
+  return (
+    typeof duplicate === 'function' &&
+    typeof defineCommand === 'function' &&
+    typeof options === 'object' &&
+    isCluster !== true
+  );
 }
 
 function checkUrl(url: string): string {
   if (/^(rediss?:\/\/|\/(?!\/))./.test(url)) return url;
   throw new LockArgumentError(
-    `RedisLockModule: option "connection" is ${JSON.stringify(url)}, but must be redis://…, rediss://… or the path of a socket.`,
+    `Option "connection" is ${JSON.stringify(url)}, but must be redis://…, rediss://… or the path of a socket.`,
     'connection',
   );
 }
 
 function refused(source: unknown): LockArgumentError {
   return new LockArgumentError(
-    `RedisLockModule: option "connection" is ${inspect(source, { depth: 0, breakLength: Infinity }).slice(0, 80)}, but must be a URL ` +
-      '(redis://…), ioredis options, or an ioredis client of one Redis (`new Redis(…)`). Other clients, such as node-redis, and ioredis Cluster ' +
-      'are not supported; pass their URL or options.',
+    `Option "connection" is ${inspect(source, { depth: 0, breakLength: Infinity }).slice(0, 80)}, but must be a URL ` +
+      '(redis://…), ioredis options, or an ioredis client of one Redis (`new Redis(…)`). ' +
+      'Other clients, such as node-redis, and ioredis Cluster are not supported; pass their URL or options.',
     'connection',
   );
 }

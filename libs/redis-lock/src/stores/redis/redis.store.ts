@@ -42,25 +42,46 @@ export class RedisLockStore implements LockStore {
   async acquire({ key, member, leaseMs, withinMs }: AcquireCommand): Promise<AcquireReply> {
     const called = performance.now();
     const keys = [physicalKey(this.prefix, key), fenceKey(this.prefix)];
-    // A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time.
+    // A command that was refused as late teaches the server's clock, and is sent once more with what is left of its
+    // time.
     for (let late = 0; late < 2; late++) {
       const left = Math.max(1, withinMs - (performance.now() - called));
       const sent = performance.now();
-      const reply = await this.connection.run(acquireScript, key, keys, [member, leaseMs, this.connection.clock.in(left)], left);
+      const reply = await this.connection.run(
+        acquireScript,
+        key,
+        keys,
+        [member, leaseMs, this.connection.clock.in(left)],
+        left,
+      );
       if (reply[0] === 'acquired') return { status: 'acquired', token: Number(reply[1]), remainingMs: reply[2] };
       if (reply[0] === 'held') return heldBy(reply[1], reply[2]);
       this.connection.clock.learn(Number(reply[1]), sent);
     }
-    throw new LockUnavailableError(key, `Redis received the command later than ${Math.round(withinMs)} ms after it was sent`, { mayHaveRun: false });
+    throw new LockUnavailableError(
+      key,
+      `Redis received the command later than ${Math.round(withinMs)} ms after it was sent`,
+      { mayHaveRun: false },
+    );
   }
 
   async release({ key, member, token, minHoldMs }: ReleaseCommand): Promise<ReleaseReply> {
-    return this.connection.run(releaseScript, key, [physicalKey(this.prefix, key)], [member, token === undefined ? '' : String(token), minHoldMs]);
+    return this.connection.run(
+      releaseScript,
+      key,
+      [physicalKey(this.prefix, key)],
+      [member, token === undefined ? '' : String(token), minHoldMs],
+    );
   }
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
     return commands.map(async ({ key, member, token, leaseMs }): Promise<RenewReply> => {
-      const remainingMs = await this.connection.run(renewScript, key, [physicalKey(this.prefix, key)], [`${member}/${token}`, leaseMs]);
+      const remainingMs = await this.connection.run(
+        renewScript,
+        key,
+        [physicalKey(this.prefix, key)],
+        [`${member}/${token}`, leaseMs],
+      );
       return remainingMs < 0 ? { status: 'gone' } : { status: 'renewed', remainingMs };
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Maps moments of this process to the clock of the server, in µs. The mapping errs late by at most one round trip: only the refusal of
- * commands that come far too late rests on it.
+ * Maps moments of this process to the clock of the server, in µs. The mapping errs late by at most one round trip: only
+ * the refusal of commands that come far too late rests on it.
  */
 export class ServerClock {
   private offsetUs: number | undefined;

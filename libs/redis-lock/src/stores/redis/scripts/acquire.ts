@@ -8,8 +8,8 @@ export type AcquireScriptReply =
   | [status: 'late', serverTimeUs: string];
 
 /**
- * Makes a member the owner of a free lock and mints its fencing token: max(server clock in µs, highest token + 1), so that it grows even
- * after the counter was lost. The owner itself gets its token again.
+ * Makes a member the owner of a free lock and mints its fencing token: max(server clock in µs, highest token + 1), so
+ * that it grows even after the counter was lost. The owner itself gets its token again.
  *
  * KEYS  1 lock (hash), 2 fence (string)
  * ARGV  1 member, 2 lease in ms, 3 latest server time in µs at which it may run

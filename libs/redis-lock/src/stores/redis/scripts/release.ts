@@ -2,14 +2,17 @@ import { defineScript } from '../script.js';
 import { CLOCK, HOLD_OF, REST_FIELD } from './shared.js';
 
 /**
- * Ends the hold of a member, or closes the key until its minHold is over. It is also *leave*: with an empty token it gives back whatever the
- * member has. Another's hold is never touched.
+ * Ends the hold of a member, or closes the key until its minHold is over. It is also *leave*: with an empty token it
+ * gives back whatever the member has. Another's hold is never touched.
  *
  * KEYS  1 lock (hash)
  * ARGV  1 member, 2 token or '' for any, 3 minHold in ms from the acquisition, which was at token / 1000
  * Answer: 'released', 'kept', or 'lost' when the member did not own it
  */
-export const releaseScript = defineScript<[member: string, token: string, minHoldMs: number], 'released' | 'kept' | 'lost'>(
+export const releaseScript = defineScript<
+  [member: string, token: string, minHoldMs: number],
+  'released' | 'kept' | 'lost'
+>(
   'release',
   1,
   /* lua */ `${CLOCK}${HOLD_OF}

@@ -2,8 +2,8 @@ import { defineScript } from '../script.js';
 import { CLOCK } from './shared.js';
 
 /**
- * Extends a lease that is still owned. It never shortens one and never revives one. It names the lock key only, so that it goes through while
- * a slot of a Cluster moves.
+ * Extends a lease that is still owned. It never shortens one and never revives one. It names the lock key only, so that
+ * it goes through while a slot of a Cluster moves.
  *
  * KEYS  1 lock (hash)
  * ARGV  1 owner (\`<member>/<token>\`), 2 lease in ms

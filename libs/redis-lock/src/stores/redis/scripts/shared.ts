@@ -1,4 +1,6 @@
-/** `now`: the server's clock in µs, read once a script; `text(n)`: a number of 16 digits in full, which tostring is not. */
+/**
+ * `now`: the server's clock in µs, read once a script; `text(n)`: a number of 16 digits in full, which tostring is not.
+ */
 export const CLOCK = /* lua */ `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
