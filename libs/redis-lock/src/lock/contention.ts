@@ -1,6 +1,7 @@
-import type { AcquireReply, LockStore } from '../stores/lock-store.js';
+import type { LockStore } from '../stores/lock-store.js';
+import { Attempts } from './attempts.js';
 import { backoffDelay } from './backoff.js';
-import { driftOf, elapsedSince, now, type Moment } from './clock.js';
+import { driftOf, elapsedSince, type Moment } from './clock.js';
 import type { GiveBack } from './give-back.js';
 import type { KeyQueue } from './key-queue.js';
 import type { ClientSettings, LockSettings } from './lock-settings.js';
@@ -42,7 +43,7 @@ export class Contention {
   /** @throws LockError */
   async contend(contender: Contender): Promise<Grant> {
     const { key, queue, settings, patience } = contender;
-    const attempts = new Attempts(contender, this.giveBack, this.leaseOf(settings));
+    const attempts = new Attempts(this.giveBack, contender.newMember, { key, leaseMs: this.leaseOf(settings) });
     try {
       for (let attempt = 0; ; attempt++) {
         const grant = await this.ask(contender, attempts);
@@ -74,15 +75,17 @@ export class Contention {
     const { key, queue, settings, patience } = contender;
     const leaseMs = this.leaseOf(settings);
     const timeoutMs = Math.max(1, Math.min(this.settings.commandTimeoutMs, patience.remainingMs));
-    const leaseFrom = now();
+    const attempt = attempts.begin();
     try {
-      const asked = attempts.track(this.store.acquire({ key, member: attempts.member, leaseMs, withinMs: timeoutMs }));
+      const { member, stillWanted } = attempt;
+      const asked = this.store.acquire({ key, member, leaseMs, withinMs: timeoutMs, stillWanted });
+      attempts.follow(asked, attempt);
       const reply = await patience.race(withTimeout(asked, timeoutMs, () => unanswered(key, timeoutMs)));
       if (reply.status === 'held') {
         queue.lastSeen = reply;
         return undefined;
       }
-      const grant = { member: attempts.member, token: reply.token, leaseFrom, leaseMs: reply.remainingMs };
+      const grant = { member, token: reply.token, leaseFrom: attempt.sentAt, leaseMs: reply.remainingMs };
       if (isUsable(grant)) return grant;
       queue.lastSeen = new LockUnavailableError(
         key,
@@ -104,54 +107,6 @@ export class Contention {
     }
     const left = patience.remainingMs;
     return pause >= left && left > 2 * LAST_ATTEMPT_MS ? left - LAST_ATTEMPT_MS : pause;
-  }
-}
-
-/** The attempts of one contender under its member: which of them may have taken the lock without our knowing. */
-class Attempts {
-  member: string;
-  private abandoned = false;
-  private open = 0;
-  private uncertain = false;
-
-  constructor(
-    private readonly contender: Contender,
-    private readonly giveBack: GiveBack,
-    private readonly leaseMs: number,
-  ) {
-    this.member = contender.newMember();
-  }
-
-  track(reply: Promise<AcquireReply>): Promise<AcquireReply> {
-    const { member } = this;
-    this.open++;
-    reply.then(
-      ({ status }) => {
-        this.open--;
-        const unwanted = this.abandoned || member !== this.member;
-        if (unwanted && status === 'acquired') this.leave(member);
-      },
-      (error: unknown) => {
-        this.open--;
-        if (!(error instanceof LockUnavailableError) || error.mayHaveRun) this.uncertain = true;
-      },
-    );
-    return reply;
-  }
-
-  /** The member is of no use any more: what it has is given back, and the next attempt has a new one. */
-  renewMember(): void {
-    this.leave(this.member);
-    this.member = this.contender.newMember();
-  }
-
-  abandon(): void {
-    this.abandoned = true;
-    if (this.open > 0 || this.uncertain) this.leave(this.member);
-  }
-
-  private leave(member: string): void {
-    this.giveBack.add({ key: this.contender.key, member, minHoldMs: 0, leaseMs: this.leaseMs });
   }
 }
 

@@ -115,6 +115,11 @@ export class LockUnavailableError extends LockError {
   }
 }
 
+/** What a store rejects an acquire with that nobody wants any more. */
+export function notWanted(key: string): LockUnavailableError {
+  return new LockUnavailableError(key, 'nobody waits for it any more', { mayHaveRun: false });
+}
+
 /** Why a lock is no longer ours. */
 export type LockLossReason =
   /** The lease ended before it was renewed: Redis was out of reach, or the process was stopped. */

@@ -35,6 +35,11 @@ export interface AcquireCommand {
   readonly leaseMs: number;
   /** From now, in ms: how late the store may still carry this out. Later it must refuse. */
   readonly withinMs: number;
+  /**
+   * Asked right before the command is carried out or sent, each time; false: nobody wants it any more, and the store
+   * rejects without having done anything. Absent: it is wanted.
+   */
+  readonly stillWanted?: () => boolean;
 }
 
 export type AcquireReply = AcquiredReply | HeldReply;

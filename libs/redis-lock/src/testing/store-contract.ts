@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { LockUnavailableError } from '../lock/lock.errors.js';
 import type { AcquireReply, HeldReply, LockStore } from '../stores/lock-store.js';
 
 /** What a check works on. */
@@ -55,6 +56,13 @@ export function storeContract(open: () => Promise<StoreUnderTest>): StoreCheck[]
     assert.equal(acquired(await bench.acquire('a')).token, first.token);
     assert.equal(await bench.release('a'), 'released', 'one release frees a key that was acquired twice');
     assert.deepEqual(await bench.store.inspect(bench.key), { status: 'free' });
+  });
+
+  check('does nothing for a caller that has gone', async (bench) => {
+    const { key, store } = bench;
+    const command = { key, member: 'a', leaseMs: LEASE, withinMs: 10_000, stillWanted: () => false };
+    await assert.rejects(store.acquire(command), LockUnavailableError);
+    assert.deepEqual(await store.inspect(key), { status: 'free' });
   });
 
   check('mints tokens that grow, are safe integers and tell the time of the acquisition', async (bench) => {

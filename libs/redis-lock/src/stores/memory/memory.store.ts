@@ -1,3 +1,4 @@
+import { notWanted } from '../../lock/lock.errors.js';
 import type {
   AcquireCommand,
   AcquireReply,
@@ -26,7 +27,8 @@ export class MemoryLockStore implements LockStore {
   private readonly entries = new Map<string, Entry>();
   private highestToken = 0;
 
-  async acquire({ key, member, leaseMs }: AcquireCommand): Promise<AcquireReply> {
+  async acquire({ key, member, leaseMs, stillWanted }: AcquireCommand): Promise<AcquireReply> {
+    if (stillWanted?.() === false) throw notWanted(key);
     const entry = this.find(key);
     if (entry && entry.member !== member) return heldBy(entry);
     if (entry) return { status: 'acquired', token: entry.token, remainingMs: entry.expiresAt - Date.now() };

@@ -1,10 +1,12 @@
+import { notWanted } from '../../lock/lock.errors.js';
 import type { AcquireCommand, AcquireReply, LockState, LockStore, RenewCommand, RenewReply } from '../lock-store.js';
 
 /** Says yes to everybody: what `enabled: false` works on. Tokens grow, nothing is kept, nobody is excluded. */
 export class PassThroughLockStore implements LockStore {
   private highestToken = 0;
 
-  async acquire({ leaseMs }: AcquireCommand): Promise<AcquireReply> {
+  async acquire({ key, leaseMs, stillWanted }: AcquireCommand): Promise<AcquireReply> {
+    if (stillWanted?.() === false) throw notWanted(key);
     this.highestToken = Math.max(Date.now() * 1000, this.highestToken + 1);
     return { status: 'acquired', token: this.highestToken, remainingMs: leaseMs };
   }

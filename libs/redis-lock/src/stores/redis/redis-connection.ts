@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { LockLogger } from '../../lock/lock-events.js';
-import { LockUnavailableError } from '../../lock/lock.errors.js';
+import { LockUnavailableError, notWanted } from '../../lock/lock.errors.js';
 import { withTimeout } from '../../lock/timeout.js';
 import { toUnavailable } from './redis-errors.js';
 import { openRedis, type RedisConnectionSource } from './redis-options.js';
@@ -13,6 +13,12 @@ export interface RedisConnectionOptions {
   readonly logger: LockLogger;
   /** Loaded whenever the connection is made anew. */
   readonly scripts: readonly { readonly lua: string }[];
+}
+
+interface SendLimits {
+  /** How long to wait for the connection to be ready, in ms. */
+  readonly withinMs?: number;
+  readonly stillWanted?: (() => boolean) | undefined;
 }
 
 /**
@@ -40,7 +46,8 @@ export class RedisConnection {
 
   /**
    * Runs a script. Rejects at once when the connection breaks, and after `withinMs` (default: the command timeout) when
-   * it was not ready until then; a command that was sent has no time limit here.
+   * it was not ready until then; a command that was sent has no time limit here. `stillWanted` is asked before each time
+   * that it is sent.
    * @throws LockUnavailableError
    */
   async run<Args extends readonly (string | number)[], Reply>(
@@ -48,33 +55,32 @@ export class RedisConnection {
     name: string,
     keys: readonly string[],
     args: Args,
-    withinMs = this.options.commandTimeoutMs,
+    { withinMs = this.options.commandTimeoutMs, stillWanted }: SendLimits = {},
   ): Promise<Reply> {
     if (!this.prepared) await this.untilReady(name, withinMs);
+    const rest = [keys.length, ...keys, ...args];
+    const send = async (command: string, text: string): Promise<Reply> => {
+      if (stillWanted?.() === false) throw notWanted(name);
+      return (await this.redis.call(command, text, ...rest)) as Reply;
+    };
     try {
-      return await this.evaluate(script, keys, args);
+      return await send('EVALSHA', script.sha).catch(async (error: unknown) => {
+        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+        return send('EVAL', script.lua);
+      });
     } catch (error) {
       throw toUnavailable(name, error);
     }
   }
 
   async close(): Promise<void> {
+    // Between two attempts to connect there is no socket, and none that could end.
+    if (this.redis.status === 'reconnecting' || this.redis.status === 'end') return this.redis.disconnect();
+    const ended = new Promise<void>((resolve) => this.redis.once('end', resolve));
     this.redis.disconnect();
-    if (this.redis.status !== 'end') await new Promise<void>((resolve) => this.redis.once('end', resolve));
-  }
-
-  private async evaluate<Args extends readonly (string | number)[], Reply>(
-    script: Script<Args, Reply>,
-    keys: readonly string[],
-    args: Args,
-  ): Promise<Reply> {
-    const rest = [keys.length, ...keys, ...args];
-    try {
-      return (await this.redis.call('EVALSHA', script.sha, ...rest)) as Reply;
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return (await this.redis.call('EVAL', script.lua, ...rest)) as Reply;
-    }
+    await withTimeout(ended, this.options.commandTimeoutMs, () => new Error('the socket did not end')).catch(() =>
+      this.redis.disconnect(),
+    );
   }
 
   private whenPrepared(): Promise<void> {
@@ -82,16 +88,11 @@ export class RedisConnection {
   }
 
   private async untilReady(name: string, withinMs: number): Promise<void> {
-    const late = (): Error =>
-      new LockUnavailableError(
-        name,
-        `Redis is out of reach${this.lastError instanceof Error ? ` (${this.lastError.message})` : ''}`,
-        {
-          cause: this.lastError,
-          mayHaveRun: false,
-        },
-      );
-    await withTimeout(this.ready, withinMs, late);
+    await withTimeout(this.ready, withinMs, () => {
+      const cause = this.lastError;
+      const why = cause instanceof Error ? ` (${cause.message})` : '';
+      return new LockUnavailableError(name, `Redis is out of reach${why}`, { cause, mayHaveRun: false });
+    });
   }
 
   /** Learns the server's clock and gives it the scripts, then lets the callers through. */

@@ -39,30 +39,22 @@ export class RedisLockStore implements LockStore {
     this.connection = new RedisConnection({ source: connection, commandTimeoutMs, logger, scripts });
   }
 
-  async acquire({ key, member, leaseMs, withinMs }: AcquireCommand): Promise<AcquireReply> {
+  async acquire({ key, member, leaseMs, withinMs, stillWanted }: AcquireCommand): Promise<AcquireReply> {
+    const { clock } = this.connection;
     const called = performance.now();
     const keys = [physicalKey(this.prefix, key), fenceKey(this.prefix)];
-    // A command that was refused as late teaches the server's clock, and is sent once more with what is left of its
-    // time.
+    // A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time.
     for (let late = 0; late < 2; late++) {
       const left = Math.max(1, withinMs - (performance.now() - called));
       const sent = performance.now();
-      const reply = await this.connection.run(
-        acquireScript,
-        key,
-        keys,
-        [member, leaseMs, this.connection.clock.in(left)],
-        left,
-      );
+      const limits = { withinMs: left, stillWanted };
+      const reply = await this.connection.run(acquireScript, key, keys, [member, leaseMs, clock.in(left)], limits);
       if (reply[0] === 'acquired') return { status: 'acquired', token: Number(reply[1]), remainingMs: reply[2] };
       if (reply[0] === 'held') return heldBy(reply[1], reply[2]);
-      this.connection.clock.learn(Number(reply[1]), sent);
+      clock.learn(Number(reply[1]), sent);
     }
-    throw new LockUnavailableError(
-      key,
-      `Redis received the command later than ${Math.round(withinMs)} ms after it was sent`,
-      { mayHaveRun: false },
-    );
+    const what = `Redis received the command later than ${Math.round(withinMs)} ms after it was sent`;
+    throw new LockUnavailableError(key, what, { mayHaveRun: false });
   }
 
   async release({ key, member, token, minHoldMs }: ReleaseCommand): Promise<ReleaseReply> {
