@@ -37,7 +37,12 @@ async function step(label, work) {
 async function runTable(table, { redisUrl, databaseUrl, name }, safetyNets) {
   const { nodes, database } = await step(`Table ${table}: starting three nodes`, async () => {
     const database = await Database.create(databaseUrl, `${name}_${table.toLowerCase()}`, cleanup);
-    const env = { REDIS_URL: redisUrl, REDIS_PREFIX: name, DATABASE_URL: database.url, FLASH_SALE_SAFETY_NETS: safetyNets };
+    const env = {
+      REDIS_URL: redisUrl,
+      REDIS_PREFIX: name,
+      DATABASE_URL: database.url,
+      FLASH_SALE_SAFETY_NETS: safetyNets,
+    };
     return { nodes: await Nodes.start(env, cleanup), database };
   });
   const results = /** @type {import('./demo/claims.mjs').Results['protected']} */ ({});

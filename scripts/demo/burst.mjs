@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 
-const connectionsPerNode = 64;
+const connectionsPerNode = 32;
 
 /**
  * @typedef {object} BurstResult

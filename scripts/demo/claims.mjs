@@ -21,7 +21,10 @@ const expectedAnswers = ['201', '400', '429'];
 export function brokenClaims({ unprotected, protected: guarded, cron, takeover }, wrongTicks) {
   /** @type {[claim: string, holds: boolean][]} */
   const claims = [
-    ['A: without the safety nets the lock in the process lets duplicates through', unprotected['in-process'].duplicates > 0],
+    [
+      'A: without the safety nets the lock in the process lets duplicates through',
+      unprotected['in-process'].duplicates > 0,
+    ],
     ['A: the fixed lease lets no duplicate through', unprotected.simple.duplicates === 0],
     ['A: the renewed lock lets no duplicate through', unprotected.locked.duplicates === 0],
     ['B: under the renewed lock the unique index never has to step in', guarded.locked.indexHits === 0],

@@ -41,7 +41,10 @@ export class Cleanup {
  */
 export function cleanUpOnSignals(cleanup) {
   const end = (/** @type {number} */ code) => void cleanup.run().finally(() => process.exit(code));
-  process.on('SIGHUP', () => end(129)).on('SIGINT', () => end(130)).on('SIGTERM', () => end(143));
+  process
+    .on('SIGHUP', () => end(129))
+    .on('SIGINT', () => end(130))
+    .on('SIGTERM', () => end(143));
   if (process.env.npm_lifecycle_event === undefined) return;
   // npm passes a signal on to the shell that it started us with, and that shell dies without telling us.
   const shell = process.ppid;

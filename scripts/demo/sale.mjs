@@ -1,6 +1,6 @@
 import { burst } from './burst.mjs';
 
-export const sale = { stock: 100, users: 300, clicks: 6 };
+export const sale = { stock: 100, users: 300, clicks: 3 };
 
 /** @typedef {'in-process' | 'simple' | 'locked'} Route */
 

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { LockClient, type LockClientParts } from './lock/lock-client.js';
 import { processWarnings, type LockLogger } from './lock/lock-events.js';
 import type { LockDefaults } from './lock/lock-options.js';
-import { resolveClientSettings } from './lock/lock-settings.js';
+import { resolveClientSettings, secondsWarning } from './lock/lock-settings.js';
 import { LockArgumentError } from './lock/lock.errors.js';
 import { runOutsideScopes } from './lock/scope.js';
 import type { LockStore } from './stores/lock-store.js';
@@ -48,6 +48,8 @@ export function resolveParts(
 ): LockClientParts {
   const settings = resolveClientSettings(options, owner, OWN_OPTIONS);
   const { connection, store, logger = defaultLogger } = options;
+  const warning = secondsWarning(options.ttl, owner);
+  if (warning) logger.warn(warning);
   if (!settings.enabled) return { settings, logger, store: new PassThroughLockStore(), ownsStore: true };
   if ((connection === undefined) === (store === undefined)) {
     throw new LockArgumentError(`${owner}: give exactly one of "connection" and "store".`, owner);

@@ -1,4 +1,7 @@
 import type { Redis } from 'ioredis';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
 import { acquireScript } from '../../../libs/redis-lock/src/stores/redis/scripts/acquire.js';
 import { inspectScript } from '../../../libs/redis-lock/src/stores/redis/scripts/inspect.js';
 import { releaseScript } from '../../../libs/redis-lock/src/stores/redis/scripts/release.js';
@@ -21,45 +24,77 @@ const names = new Map<string, ScriptName>([
   [renewScript.sha, 'renew'],
 ]);
 
-/** What a Redis was told to do, in its order, by MONITOR. */
+/** `+1339518083.107412 [0 127.0.0.1:60866] "evalsha" "…"`; what a script does in its turn has `lua` for an address. */
+const MONITORED = /^\+[\d.]+ \[(?<db>\d+) (?<source>\S+)\] (?<command>".*")$/;
+
+/** What a Redis was told to do, in its order, by MONITOR. Its own socket: ioredis' monitor breaks while others are busy. */
 export class CommandLog {
-  private readonly commands: string[][] = [];
+  private readonly commands: { source: string | undefined; command: string[] }[] = [];
   private echoes = 0;
 
   private constructor(
     private readonly redis: Redis,
-    private readonly monitor: Redis,
+    private readonly socket: Socket,
   ) {
-    monitor.on('monitor', (_time: string, command: string[], source: string) => {
-      // What a script does in its turn is not a command of a client.
-      if (source !== 'lua') this.commands.push(command);
+    createInterface({ input: socket }).on('line', (line) => {
+      const { source, command } = MONITORED.exec(line)?.groups ?? {};
+      if (command && source !== 'lua') this.commands.push({ source, command: quoted(command) });
     });
   }
 
   static async start(redis: Redis): Promise<CommandLog> {
-    return new CommandLog(redis, await redis.monitor());
+    const socket = connect(redis.options.port ?? 0, '127.0.0.1');
+    await once(socket, 'connect');
+    const log = new CommandLog(redis, socket);
+    socket.write('MONITOR\r\n');
+    await log.complete();
+    return log;
   }
 
-  /** The scripts that were called until now; it returns when the log is sure to be complete. */
+  /** The scripts that were called until now. */
   async calls(): Promise<ScriptCall[]> {
-    const echo = `log-${++this.echoes}`;
-    await this.redis.echo(echo);
-    await waitFor(() => this.commands.some(([name, text]) => name?.toLowerCase() === 'echo' && text === echo));
-    return this.commands.flatMap((command) => {
+    await this.complete();
+    return this.commands.flatMap(({ command }) => {
       const script = command[0]?.toLowerCase() === 'evalsha' ? names.get(command[1] ?? '') : undefined;
       return script ? [{ script, command, args: command.slice(3 + Number(command[2])) }] : [];
     });
-  }
-
-  async count(script: ScriptName): Promise<number> {
-    return (await this.calls()).filter((call) => call.script === script).length;
   }
 
   async scripts(): Promise<ScriptName[]> {
     return (await this.calls()).map(({ script }) => script);
   }
 
-  stop(): void {
-    this.monitor.disconnect();
+  async count(script: ScriptName): Promise<number> {
+    return (await this.scripts()).filter((name) => name === script).length;
   }
+
+  /** What came over the connection that a client has now. */
+  async sentBy(redis: Redis): Promise<string[][]> {
+    await this.complete();
+    const { localPort } = Reflect.get(redis, 'stream') as Socket;
+    return this.commands.filter(({ source }) => source === `127.0.0.1:${localPort}`).map(({ command }) => command);
+  }
+
+  stop(): void {
+    this.socket.destroy();
+  }
+
+  /** Returns when everything that Redis has done until now is in the log. */
+  private async complete(): Promise<void> {
+    await waitFor(async () => {
+      const echo = `log-${++this.echoes}`;
+      await this.redis.echo(echo);
+      return this.commands.findLast(({ command }) => command[1] === echo);
+    });
+  }
+}
+
+function quoted(text: string): string[] {
+  return [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = '']) =>
+    word.replace(/\\(x[\da-f]{2}|.)/g, (_, escape: string) =>
+      escape.length > 1
+        ? String.fromCharCode(parseInt(escape.slice(1), 16))
+        : (({ n: '\n', r: '\r', t: '\t' })[escape] ?? escape),
+    ),
+  );
 }

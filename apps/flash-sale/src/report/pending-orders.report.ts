@@ -23,11 +23,11 @@ export class PendingOrdersReport {
   }
 
   /**
-   * Every second, so that a minute of watching shows something. The job takes a few ms, less than the nodes' clocks differ: `minHold`
-   * keeps the lock for half of the period, so that a node that fires late does not run the same tick again.
+   * Every second, so that a minute of watching shows something. The job takes a few ms, less than the nodes' timers are apart: `minHold`
+   * keeps the lock for most of the period, so that a node that fires late does not run the same tick again.
    */
   @Cron(CronExpression.EVERY_SECOND)
-  @CronLocked('pending-orders', { ttl: '10s', minHold: '500ms', maxHold: '1m' })
+  @CronLocked('pending-orders', { ttl: '10s', minHold: '700ms', maxHold: '1m' })
   async report(): Promise<void> {
     this.stats.fired(true);
     const pending = await this.orders.countBy({ status: 'pending' });

@@ -1,8 +1,8 @@
-import { Controller, Inject, Param, Post } from '@nestjs/common';
-import { LockClient, lockKey, Locked } from 'nestjs-redis-lock';
+import { Controller, Param, Post } from '@nestjs/common';
+import { lockKey, Locked } from 'nestjs-redis-lock';
 import { PositiveIntPipe } from '../common/positive-int.pipe.js';
 import { UserId } from '../common/user-id.decorator.js';
-import { PROCESS_LOCKS } from './process-locks.js';
+import { ProcessLocks } from './process-locks.js';
 import { SeckillService, type SeckillAnswer } from './seckill.service.js';
 
 /** Three ways to guard one and the same method. */
@@ -10,7 +10,7 @@ import { SeckillService, type SeckillAnswer } from './seckill.service.js';
 export class SeckillController {
   constructor(
     private readonly seckill: SeckillService,
-    @Inject(PROCESS_LOCKS) private readonly processLocks: LockClient,
+    private readonly processLocks: ProcessLocks,
   ) {}
 
   /** The lock to use: visible to all nodes, and renewed for as long as the work takes. */
@@ -29,7 +29,10 @@ export class SeckillController {
 
   /** WRONG on more than one node: a mutex in the memory of this process, which no other node sees. Right on a single node. */
   @Post(':voucherId/in-process')
-  buyInProcess(@UserId() userId: number, @Param('voucherId', PositiveIntPipe) voucherId: number): Promise<SeckillAnswer> {
+  buyInProcess(
+    @UserId() userId: number,
+    @Param('voucherId', PositiveIntPipe) voucherId: number,
+  ): Promise<SeckillAnswer> {
     return this.processLocks.run(lockKey`order:${userId}:${voucherId}`, () => this.seckill.buy(userId, voucherId));
   }
 }

@@ -58,5 +58,5 @@ export class SeckillService {
 }
 
 function isDuplicateKey(error: unknown): boolean {
-  return error instanceof QueryFailedError && 'code' in error.driverError && error.driverError.code === 'ER_DUP_ENTRY';
+  return error instanceof QueryFailedError && (error.driverError as { code?: string }).code === 'ER_DUP_ENTRY';
 }

@@ -35,7 +35,7 @@ export function CronLocked(name: string, options: CronLockedOptions = {}): Locke
     methodOf('CronLocked', target, property, descriptor);
     const where = `@CronLocked on ${nameOf(target)}.${String(property)}`;
     const key = LockKey.of(name === '' ? name : `${PREFIX}${name}`);
-    const lockOptions = { wait: 0, ...checkOptions(options, where) };
+    const lockOptions = { ...checkOptions(options, where, []), wait: options.wait ?? 0 };
     const method = `${nameOf(target)}.${String(property)}`;
     replaceMethod(target, property, descriptor, (locks, call) =>
       invoke('promise', {

@@ -37,6 +37,6 @@ export function LockedHandler(key: string, options: LockedHandlerOptions = {}): 
         key,
       );
     }
-    UseInterceptors(lockedHandlerInterceptor(template, checkOptions(options, where)))(target, name, descriptor);
+    UseInterceptors(lockedHandlerInterceptor(template, checkOptions(options, where, [])))(target, name, descriptor);
   };
 }

@@ -10,8 +10,8 @@ export type LockedCall = (locks: LockService, call: () => unknown, args: readonl
 /** The property of an instance that Nest puts the service into. */
 const LOCK_SERVICE = Symbol('LockService (import RedisLockModule.forRoot)');
 
-/** The methods that are locked, by the prototype on which they were decorated. */
-const lockedMethods = new WeakMap<object, Map<PropertyKey, LockedCall>>();
+/** The locks of the methods, inner ones first, by the prototype on which they were decorated. */
+const lockedMethods = new WeakMap<object, Map<PropertyKey, LockedCall[]>>();
 
 /** Wrapper → the method that it wraps. */
 const originals = new WeakMap<object, Method>();
@@ -62,7 +62,7 @@ export function replaceMethod(
 ): void {
   descriptor.value = wrap(nameOf(target), name, descriptor.value as Method, call);
   const locked = lockedMethods.get(target) ?? receiveService(target);
-  locked.set(name, call);
+  locked.set(name, [...(locked.get(name) ?? []), call]);
 }
 
 /** Gives an instance that Nest did not build its service. */
@@ -76,8 +76,8 @@ export function attachLockService(instance: object, locks: unknown): void {
   Reflect.set(instance, LOCK_SERVICE, locks);
 }
 
-function receiveService(target: object): Map<PropertyKey, LockedCall> {
-  const locked = new Map<PropertyKey, LockedCall>();
+function receiveService(target: object): Map<PropertyKey, LockedCall[]> {
+  const locked = new Map<PropertyKey, LockedCall[]>();
   lockedMethods.set(target, locked);
   if (!(LOCK_SERVICE in target)) Inject(LockService)(target, LOCK_SERVICE);
   Object.defineProperty(target, LOCK_SERVICE, {
@@ -99,13 +99,13 @@ function lockOverrides(instance: object): void {
     prototype;
     prototype = Object.getPrototypeOf(prototype) as object | null
   ) {
-    for (const [name, call] of lockedMethods.get(prototype) ?? []) {
+    for (const [name, calls] of lockedMethods.get(prototype) ?? []) {
       const override = derived.findLast((candidate) => Object.hasOwn(candidate, name));
       const descriptor = override && Object.getOwnPropertyDescriptor(override, name);
       if (!override || typeof descriptor?.value !== 'function' || originals.has(descriptor.value as Method)) continue;
       Object.defineProperty(override, name, {
         ...descriptor,
-        value: wrap(nameOf(override), name, descriptor.value as Method, call),
+        value: calls.reduce((method, call) => wrap(nameOf(override), name, method, call), descriptor.value as Method),
       });
     }
     derived.push(prototype);

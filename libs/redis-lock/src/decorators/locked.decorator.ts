@@ -72,7 +72,7 @@ export function Locked<Args extends unknown[] = never, const Options extends Loc
   return (target, name, descriptor) => {
     const method = unwrapped(methodOf('Locked', target, name, descriptor));
     const where = `@Locked on ${nameOf(target)}.${String(name)}`;
-    const { onBusy = 'throw', returns, ...lockOptions } = checkOptions(options ?? {}, where);
+    const { onBusy = 'throw', returns, ...lockOptions } = checkOptions(options ?? {}, where, ['onBusy', 'returns']);
     const keyOf = compileMethodKey(key as MethodKey, method, where);
     const kind = returnKindOf(method, Reflect.getMetadata('design:returntype', target, name), returns);
     replaceMethod(target, name, descriptor, (locks, call, args) =>
@@ -94,9 +94,12 @@ export function Locked<Args extends unknown[] = never, const Options extends Loc
   };
 }
 
-/** @throws LockArgumentError */
-export function checkOptions(options: LockedOptions, where: string): LockedOptions {
-  resolveLockSettings(options, FACTORY_SETTINGS, where, ['onBusy', 'returns']);
+/**
+ * Checks the options of a decorator; `extra` are those that it has beside the options of a lock.
+ * @throws LockArgumentError
+ */
+export function checkOptions(options: LockedOptions, where: string, extra: readonly string[]): LockedOptions {
+  resolveLockSettings(options, FACTORY_SETTINGS, where, extra);
   if ('signal' in options)
     throw new LockArgumentError(`${where}: option "signal" belongs to one call; use LockService.run.`, where);
   checkChoice(options.onBusy, 'onBusy', ['throw', 'skip'], where);

@@ -76,6 +76,7 @@ export class Contention {
     const leaseMs = this.leaseOf(settings);
     const timeoutMs = Math.max(1, Math.min(this.settings.commandTimeoutMs, patience.remainingMs));
     const attempt = attempts.begin();
+    queue.askedAt = attempt.sentAt;
     try {
       const { member, stillWanted } = attempt;
       const asked = this.store.acquire({ key, member, leaseMs, withinMs: timeoutMs, stillWanted });
@@ -96,6 +97,8 @@ export class Contention {
       patience.throwIfOver();
       if (!(error instanceof LockUnavailableError)) throw error;
       queue.lastSeen = error;
+    } finally {
+      queue.askedAt = undefined;
     }
     return undefined;
   }

@@ -37,7 +37,7 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     queue.hold = hold;
     this.parts.queues.enter(hold.key.text, queue);
     this.holds.set(hold, queue);
-    this.watchdog.watch(hold);
+    if (this.parts.settings.enabled) this.watchdog.watch(hold);
     this.parts.events.tell('acquired', { ...eventOf(hold), waitedMs });
     return this.open(hold);
   }
@@ -146,8 +146,7 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     if (this.holds.size === 0) this.whenEmpty?.();
   }
 
-  private giveBackLater({ key, member, token, minHoldMs, settings }: Hold): void {
-    const leaseMs = Math.max(settings.ttlMs, minHoldMs);
+  private giveBackLater({ key, member, token, minHoldMs, leaseMs }: Hold): void {
     this.parts.giveBack.add({ key: key.text, member, token, minHoldMs, leaseMs });
   }
 }

@@ -31,7 +31,8 @@ export class Hold {
     readonly token: number,
     readonly settings: LockSettings,
     private leaseFrom: Moment,
-    private leaseMs: number,
+    /** The lease that was set last, in ms. */
+    public leaseMs: number,
   ) {
     this.minHoldMs = settings.minHoldMs;
   }

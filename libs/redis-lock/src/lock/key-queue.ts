@@ -1,4 +1,5 @@
 import type { HeldReply } from '../stores/lock-store.js';
+import { elapsedSince, type Moment } from './clock.js';
 import { Gate } from './gate.js';
 import type { Hold } from './hold.js';
 import { LockUnavailableError, type LockHolder } from './lock.errors.js';
@@ -15,11 +16,18 @@ export class KeyQueue {
   contending = false;
   /** What the store said last, or why it could not be asked. */
   lastSeen: HeldReply | LockUnavailableError | undefined;
+  /** When the question to the store was sent that is still open. */
+  askedAt: Moment | undefined;
   /** Callers in the queue or inside; the last one that leaves takes the queue away. */
   users = 0;
 
   get waiting(): number {
     return this.gate.waiting + (this.contending ? 1 : 0);
+  }
+
+  /** For how long the store has owed an answer, in ms. */
+  get unansweredMs(): number {
+    return this.askedAt ? elapsedSince(this.askedAt) : 0;
   }
 
   get holder(): LockHolder | undefined {

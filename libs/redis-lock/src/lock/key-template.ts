@@ -66,12 +66,17 @@ export class KeyTemplate {
    * @throws LockArgumentError that names the placeholder, the method and what it got.
    */
   fill(rootValue: (root: string) => unknown, fromRequest: (root: string) => boolean = () => false): LockKey {
-    return LockKey.compose(
-      this.literals,
-      this.placeholders.map((placeholder) =>
-        this.valueOf(placeholder, rootValue(placeholder.root), fromRequest(placeholder.root)),
-      ),
+    const values = this.placeholders.map((placeholder) =>
+      this.valueOf(placeholder, rootValue(placeholder.root), fromRequest(placeholder.root)),
     );
+    try {
+      return LockKey.compose(this.literals, values);
+    } catch (error) {
+      const sources = this.placeholders.filter(({ root }) => fromRequest(root)).map(({ source }) => source);
+      const what = error instanceof Error ? error.message : String(error);
+      const blame = sources.length > 0 ? { fromRequest: sources.join(', ') } : {};
+      throw new LockArgumentError(`${this.where}: ${what}`, this.source, { cause: error, ...blame });
+    }
   }
 
   private valueOf(placeholder: Placeholder, root: unknown, fromRequest: boolean): KeyValue {

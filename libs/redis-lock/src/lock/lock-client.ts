@@ -5,7 +5,7 @@ import { LockEventEmitter, type LockLogger } from './lock-events.js';
 import type { LockHandle } from './lock-handle.js';
 import { LockKey } from './lock-key.js';
 import type { LockOptions } from './lock-options.js';
-import { resolveLockSettings, type ClientSettings, type LockSettings } from './lock-settings.js';
+import { resolveLockSettings, secondsWarning, type ClientSettings, type LockSettings } from './lock-settings.js';
 import {
   isLockError,
   LockArgumentError,
@@ -162,11 +162,10 @@ export class LockClient implements AsyncDisposable {
       );
     }
     const settings = resolveLockSettings(options, defaults, name.text);
-    if (typeof options?.ttl === 'number' && options.ttl < 1_000 && !this.warnedOfSeconds) {
+    const warning = this.warnedOfSeconds ? undefined : secondsWarning(options?.ttl, name.text);
+    if (warning) {
       this.warnedOfSeconds = true;
-      this.logger.warn(
-        `Lock "${name.text}": ttl: ${options.ttl} is ${options.ttl} ms. If seconds were meant, write '${options.ttl}s'.`,
-      );
+      this.logger.warn(warning);
     }
     return { name, settings };
   }

@@ -64,7 +64,7 @@ export class LockEngine {
       key: key.text,
       limitMs: settings.waitMs === 0 ? this.settings.commandTimeoutMs : settings.waitMs,
       signal: settings.signal,
-      deadlineError: (waitedMs) => deadlineError(key.text, queue, waitedMs),
+      deadlineError: (waitedMs) => this.deadlineError(key.text, queue, waitedMs),
     });
     const caller = { key, settings, queue, patience, nested };
     this.callers.add(caller);
@@ -100,6 +100,15 @@ export class LockEngine {
     }
   }
 
+  /** Held, or unreachable? A question that is open for long says that the last answer is no longer true. */
+  private deadlineError(key: string, queue: KeyQueue, waitedMs: number): LockError {
+    const { holder, lastSeen, waiting } = queue;
+    const isSilent = queue.unansweredMs > this.settings.commandTimeoutMs / 2;
+    if (holder && !isSilent) return new LockTimeoutError(key, waitedMs, holder, Math.max(1, waiting));
+    const what = `Redis did not say within ${Math.round(waitedMs)} ms whether it is free`;
+    return new LockUnavailableError(key, what, { cause: lastSeen });
+  }
+
   private findHolding(key: LockKey): LockScope | undefined {
     return findScope(({ hold }) => hold.owner === this.keeper && hold.key.text === key.text);
   }
@@ -133,8 +142,12 @@ export class LockEngine {
         return undefined;
       }
       hold.throwIfLost();
-      if (!hold.settings.renew) await caller.patience.race(this.keeper.setLease(hold, caller.settings.ttlMs));
-      hold.minHoldMs = Math.max(hold.minHoldMs, caller.settings.minHoldMs);
+      const { ttlMs, minHoldMs } = caller.settings;
+      const isLonger = minHoldMs > hold.minHoldMs;
+      if (!hold.settings.renew || isLonger) {
+        await caller.patience.race(this.keeper.setLease(hold, Math.max(ttlMs, minHoldMs)));
+      }
+      if (isLonger) hold.minHoldMs = minHoldMs;
       return this.keeper.open(hold, around);
     } catch (error) {
       inner.leave();
@@ -153,10 +166,4 @@ async function takeTurn(gate: Gate, waiting: number, { key, settings, queue, pat
     throw new LockBusyError(key.text, reason, queue.holder);
   }
   await gate.enter(patience);
-}
-
-function deadlineError(key: string, { holder, lastSeen, waiting }: KeyQueue, waitedMs: number): LockError {
-  if (holder) return new LockTimeoutError(key, waitedMs, holder, Math.max(1, waiting));
-  const asked = `Redis could not be asked within ${Math.round(waitedMs)} ms`;
-  return new LockUnavailableError(key, asked, { cause: lastSeen });
 }

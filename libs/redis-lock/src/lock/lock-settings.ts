@@ -30,7 +30,7 @@ const DURATIONS = {
   ttl: { min: 1 },
   wait: { min: 0, infinite: true },
   minHold: { min: 0 },
-  maxHold: { min: 1 },
+  maxHold: { min: 1, infinite: true },
   commandTimeout: { min: 1 },
   'backoff.initial': { min: 1 },
   'backoff.max': { min: 1 },
@@ -127,6 +127,12 @@ function settingsOf(options: LockOptions, defaults: LockSettings, lock: string):
     refuse('minHold', settings.minHoldMs, `at most "maxHold", ${settings.maxHoldMs} ms`, lock);
   }
   return settings;
+}
+
+/** A warning about a ttl that was probably meant in seconds. */
+export function secondsWarning(ttl: unknown, lock: string): string | undefined {
+  if (typeof ttl !== 'number' || ttl >= 1_000) return undefined;
+  return `Lock "${lock}": ttl: ${ttl} is ${ttl} ms. If seconds were meant, write '${ttl}s'.`;
 }
 
 /** `null` is not "use the default": whoever passes it has lost a value on the way. */

@@ -1,14 +1,17 @@
 import { notWanted } from '../../lock/lock.errors.js';
 import type { AcquireCommand, AcquireReply, LockState, LockStore, RenewCommand, RenewReply } from '../lock-store.js';
 
+/** No lease ends here, in ms. */
+const FOR_EVER = Number.MAX_SAFE_INTEGER;
+
 /** Says yes to everybody: what `enabled: false` works on. Tokens grow, nothing is kept, nobody is excluded. */
 export class PassThroughLockStore implements LockStore {
   private highestToken = 0;
 
-  async acquire({ key, leaseMs, stillWanted }: AcquireCommand): Promise<AcquireReply> {
+  async acquire({ key, stillWanted }: AcquireCommand): Promise<AcquireReply> {
     if (stillWanted?.() === false) throw notWanted(key);
     this.highestToken = Math.max(Date.now() * 1000, this.highestToken + 1);
-    return { status: 'acquired', token: this.highestToken, remainingMs: leaseMs };
+    return { status: 'acquired', token: this.highestToken, remainingMs: FOR_EVER };
   }
 
   async release(): Promise<'released'> {
@@ -16,7 +19,7 @@ export class PassThroughLockStore implements LockStore {
   }
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
-    return commands.map(async ({ leaseMs }): Promise<RenewReply> => ({ status: 'renewed', remainingMs: leaseMs }));
+    return commands.map(async (): Promise<RenewReply> => ({ status: 'renewed', remainingMs: FOR_EVER }));
   }
 
   async inspect(): Promise<LockState> {

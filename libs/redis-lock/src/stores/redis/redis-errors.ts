@@ -1,49 +1,41 @@
 import { LockUnavailableError } from '../../lock/lock.errors.js';
 
-/** What Redis answers → what it means and what to do; `retryable` where it passes by itself. */
-const ANSWERS: readonly { starts: string; says: string; retryable: boolean }[] = [
-  { starts: 'LOADING', says: 'Redis is still loading its data', retryable: true },
-  { starts: 'BUSY', says: 'Redis is busy with a script that does not end', retryable: true },
-  { starts: 'READONLY', says: 'this Redis is a replica; connect to the master', retryable: true },
-  { starts: 'MASTERDOWN', says: 'Redis lost its master', retryable: true },
-  { starts: 'NOREPLICAS', says: 'Redis refuses writes because too few replicas are connected', retryable: true },
-  { starts: 'OOM', says: 'Redis is out of memory; raise maxmemory', retryable: true },
-  { starts: 'MISCONF', says: 'Redis refuses writes because it cannot save its data', retryable: true },
-  {
-    starts: 'NOPERM',
-    says: 'the user of this connection lacks a permission; see the ACL in the documentation',
-    retryable: false,
-  },
-  { starts: 'NOAUTH', says: 'Redis asks for a password', retryable: false },
-  {
-    starts: 'WRONGTYPE',
-    says: 'something else than a lock is stored under its name; choose another "prefix"',
-    retryable: false,
-  },
+/** One kind of answer: how its text begins, what it means and what to do, and what follows from it. */
+interface Answer {
+  readonly begins: RegExp;
+  readonly means: string;
+  /** It passes by itself. */
+  readonly retryable: boolean;
+  /** A script may have been carried out in part. */
+  readonly mayHaveRun: boolean;
+}
+
+const passing = (begins: RegExp, means: string): Answer => ({ begins, means, retryable: true, mayHaveRun: false });
+const lasting = (begins: RegExp, means: string): Answer => ({ begins, means, retryable: false, mayHaveRun: true });
+
+const ANSWERS: readonly Answer[] = [
+  passing(/^LOADING /, 'Redis is still loading its data'),
+  passing(/^BUSY /, 'Redis is busy with a script that does not end'),
+  passing(/^READONLY /, 'this Redis is a replica; connect to the master'),
+  passing(/^MASTERDOWN /, 'Redis lost its master'),
+  passing(/^NOREPLICAS /, 'Redis refuses writes because too few replicas are connected'),
+  passing(/^OOM /, 'Redis is out of memory; raise maxmemory'),
+  passing(/^MISCONF /, 'Redis refuses writes because it cannot save its data'),
+  lasting(
+    /^(NOPERM |ERR The user executing the script can't )/,
+    'the user of this connection lacks a permission; see the ACL in the README',
+  ),
+  lasting(/^(NOAUTH|WRONGPASS) /, 'Redis refuses the password of this connection'),
+  lasting(/^WRONGTYPE /, 'something else than a lock is stored under its name; choose another "prefix"'),
+  lasting(/^[A-Z]+ /, 'Redis refused the command'),
 ];
 
 /** Turns what a command was rejected with into the error of this library, with the original as its cause. */
 export function toUnavailable(key: string, error: unknown): LockUnavailableError {
   if (error instanceof LockUnavailableError) return error;
   const text = error instanceof Error ? error.message : String(error);
-  // The error of a script is wrapped: "ERR Error running script …: @user_script:1: WRONGTYPE Operation …" or "NOPERM
-  // …".
-  const known = ANSWERS.find(
-    ({ starts }) => text.startsWith(starts) || text.includes(`: ${starts} `) || text.includes(`-${starts} `),
-  );
-  if (known)
-    return new LockUnavailableError(key, `${known.says} (${text})`, {
-      cause: error,
-      retryable: known.retryable,
-      mayHaveRun: false,
-    });
-  const answered = /^(ERR|NOSCRIPT|[A-Z]+) /.test(text);
-  return new LockUnavailableError(
-    key,
-    answered ? `Redis refused the command (${text})` : `Redis is out of reach (${text})`,
-    {
-      cause: error,
-      retryable: !answered,
-    },
-  );
+  const answer = ANSWERS.find(({ begins }) => begins.test(text));
+  if (!answer) return new LockUnavailableError(key, `Redis is out of reach (${text})`, { cause: error });
+  const { means, retryable, mayHaveRun } = answer;
+  return new LockUnavailableError(key, `${means} (${text})`, { cause: error, retryable, mayHaveRun });
 }

@@ -1,0 +1,587 @@
+import { createRequire } from 'node:module';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Cluster, type Redis } from 'ioredis';
+import {
+  createLockClient,
+  LockArgumentError,
+  LockUnavailableError,
+  type RedisConnectionSource,
+} from 'nestjs-redis-lock';
+import { fenceKey, physicalKey } from '../libs/redis-lock/src/stores/redis/physical-key.js';
+import { RedisLockStore } from '../libs/redis-lock/src/stores/redis/redis.store.js';
+import { acquireScript } from '../libs/redis-lock/src/stores/redis/scripts/acquire.js';
+import { inspectScript } from '../libs/redis-lock/src/stores/redis/scripts/inspect.js';
+import { releaseScript } from '../libs/redis-lock/src/stores/redis/scripts/release.js';
+import { renewScript } from '../libs/redis-lock/src/stores/redis/scripts/renew.js';
+import { startRedis, type RedisServer } from '../scripts/lib/servers.mjs';
+import { describeWithRedisServer, newRedis, uniquePrefix } from './support/redis.js';
+import { waitFor } from './support/wait-for.js';
+
+const MINUTE = 60_000;
+
+describeWithRedisServer('The Redis store', () => {
+  let server: RedisServer;
+  let redis: Redis;
+  let prefix: string;
+  let store: RedisLockStore;
+  const stores: RedisLockStore[] = [];
+  const warnings: string[] = [];
+
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = newRedis(server.url);
+  });
+
+  beforeEach(() => {
+    prefix = uniquePrefix();
+    store = open();
+  });
+
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map(async (opened) => opened.close()));
+    warnings.length = 0;
+  });
+
+  afterAll(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+
+  function open(connection: RedisConnectionSource = server.url): RedisLockStore {
+    const logger = { warn: (message: string) => warnings.push(message) };
+    const opened = new RedisLockStore({ connection, prefix, commandTimeoutMs: 10_000, logger });
+    stores.push(opened);
+    return opened;
+  }
+
+  async function acquire(
+    member = 'm#1',
+    { key = 'k', leaseMs = MINUTE, withinMs = 10_000, by = store } = {},
+  ): Promise<number> {
+    const reply = await by.acquire({ key, member, leaseMs, withinMs });
+    if (reply.status !== 'acquired') throw new Error(`Not acquired, but held by ${reply.holder}`);
+    return reply.token;
+  }
+
+  async function renew(
+    token: number,
+    leaseMs: number,
+    { member = 'm#1', key = 'k', by = store } = {},
+  ): Promise<string> {
+    const [reply] = by.renew([{ key, member, token, leaseMs }]);
+    return (await reply)?.status ?? 'no answer';
+  }
+
+  async function release(
+    token: number,
+    { member = 'm#1', key = 'k', minHoldMs = 0, by = store } = {},
+  ): Promise<string> {
+    return by.release({ key, member, token, minHoldMs });
+  }
+
+  const nameOf = (key: string): string => `${prefix}:{${key}}`;
+  const fence = (): string => `${prefix}:fence`;
+  const names = async (): Promise<string[]> => (await redis.keys(`${prefix}*`)).sort();
+
+  describe('data in Redis', () => {
+    test('a hold is the field <member>/<token> of a hash, its value the end of the lease', async () => {
+      const token = await acquire('host-1-abc#7', { leaseMs: MINUTE });
+      expect(await redis.type(nameOf('k'))).toBe('hash');
+      expect(await redis.hgetall(nameOf('k'))).toEqual({
+        [`host-1-abc#7/${token}`]: String(Math.floor(token / 1000) + MINUTE),
+      });
+      expect(await names()).toEqual([fence(), nameOf('k')]);
+    });
+
+    test('the hash ends with the lease', async () => {
+      await acquire('m#1', { leaseMs: MINUTE });
+      const left = await redis.pttl(nameOf('k'));
+      expect(left).toBeGreaterThan(MINUTE / 2);
+      expect(left).toBeLessThanOrEqual(MINUTE);
+    });
+
+    test('a renewal moves the end, in the value and in the expiry', async () => {
+      const token = await acquire('m#1', { leaseMs: MINUTE });
+      expect(await renew(token, 10 * MINUTE)).toBe('renewed');
+      const [end] = await redis.hvals(nameOf('k'));
+      const [seconds, micros] = await redis.time();
+      const left = Number(end) - (Number(seconds) * 1000 + Number(micros) / 1000);
+      expect(left).toBeGreaterThan(9 * MINUTE);
+      expect(left).toBeLessThanOrEqual(10 * MINUTE);
+      expect(await redis.pttl(nameOf('k'))).toBeGreaterThan(9 * MINUTE);
+    });
+
+    test('a token is the time of the server in µs, 16 digits in full', async () => {
+      const [before, beforeMicros] = await redis.time();
+      const token = await acquire();
+      const [after, afterMicros] = await redis.time();
+      expect(token).toBeGreaterThanOrEqual(Number(before) * 1e6 + Number(beforeMicros));
+      expect(token).toBeLessThanOrEqual(Number(after) * 1e6 + Number(afterMicros));
+      // tostring would have made 1.7e+15 of it.
+      expect(await redis.hkeys(nameOf('k'))).toEqual([expect.stringMatching(/^m#1\/\d{16}$/)]);
+      expect(await redis.get(fence())).toMatch(/^\d{16}$/);
+    });
+
+    test('the fence is a string with the highest token, which stays', async () => {
+      await acquire('m#1', { key: 'a' });
+      const token = await acquire('m#2', { key: 'b' });
+      expect(await redis.type(fence())).toBe('string');
+      expect(await redis.get(fence())).toBe(String(token));
+      expect(await redis.pttl(fence())).toBe(-1);
+    });
+
+    test('minHold turns the hold into @rest, which ends by itself', async () => {
+      const token = await acquire('m#1', { leaseMs: MINUTE });
+      expect(await release(token, { minHoldMs: MINUTE / 2 })).toBe('kept');
+      expect(await redis.hgetall(nameOf('k'))).toEqual({ '@rest': `m#1/${token}` });
+      const left = await redis.pttl(nameOf('k'));
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThanOrEqual(MINUTE / 2);
+      expect(await store.inspect('k')).toMatchObject({ status: 'held', holder: 'minHold', token: 0 });
+    });
+
+    test('nothing but the fence is left after the release', async () => {
+      for (const key of ['k', '{tag}k', '}{', 'a b\n💰']) {
+        const token = await acquire('m#1', { key });
+        await renew(token, 2 * MINUTE, { key });
+        expect(await release(token, { key })).toBe('released');
+      }
+      expect(await names()).toEqual([fence()]);
+    });
+
+    test('nothing but the fence is left after the lease', async () => {
+      await acquire('m#1', { leaseMs: 20 });
+      await waitFor(async () => (await names()).length === 1);
+      expect(await names()).toEqual([fence()]);
+    });
+
+    test('who looks, asks in vain or has nothing to release leaves nothing', async () => {
+      await store.inspect('k');
+      expect(await renew(1, MINUTE)).toBe('gone');
+      expect(await release(1)).toBe('lost');
+      expect(await names()).toEqual([]);
+    });
+  });
+
+  describe('fencing tokens', () => {
+    test('grow although the counter was lost', async () => {
+      const first = await acquire();
+      await release(first);
+      await redis.del(fence());
+      expect(await acquire('m#2')).toBeGreaterThan(first);
+    });
+
+    test('grow although the counter is ahead of the clock', async () => {
+      const ahead = (Date.now() + 24 * 60 * MINUTE) * 1000;
+      await redis.set(fence(), String(ahead));
+      expect(await acquire('m#1', { key: 'a' })).toBe(ahead + 1);
+      expect(await acquire('m#2', { key: 'b' })).toBe(ahead + 2);
+      expect(await redis.get(fence())).toBe(String(ahead + 2));
+    });
+
+    test('stay the same when the owner asks again, and do not count then', async () => {
+      const token = await acquire();
+      expect(await acquire()).toBe(token);
+      expect(await redis.get(fence())).toBe(String(token));
+      expect(await redis.hlen(nameOf('k'))).toBe(1);
+    });
+
+    test('do not keep a lock that is released while the counter is ahead of the clock', async () => {
+      await redis.set(fence(), String((Date.now() + 24 * 60 * MINUTE) * 1000));
+      expect(await release(await acquire())).toBe('released');
+      expect(await names()).toEqual([fence()]);
+    });
+
+    test('do not lengthen minHold while the counter is ahead of the clock', async () => {
+      await redis.set(fence(), String((Date.now() + 24 * 60 * MINUTE) * 1000));
+      expect(await release(await acquire('m#1', { leaseMs: 10 * MINUTE }), { minHoldMs: MINUTE })).toBe('kept');
+      expect(await redis.pttl(nameOf('k'))).toBeLessThanOrEqual(MINUTE);
+    });
+  });
+
+  describe('rights', () => {
+    const needed = 'evalsha eval time hkeys hexists hset hdel get set del pttl pexpire'.split(' ');
+    let user: string;
+
+    beforeEach(() => {
+      user = `user-${prefix}`;
+    });
+
+    /** A user with these commands and no other, on these keys, and a store that connects as this user. */
+    async function openAs(commands: readonly string[], keys: readonly string[]): Promise<RedisLockStore> {
+      const rights = [...keys.map((key) => `~${key}`), `&${prefix}:*`, '-@all', ...commands.map((name) => `+${name}`)];
+      await redis.call('ACL', 'SETUSER', user, 'reset', 'on', '>secret', ...rights);
+      return open({ port: server.port, username: user, password: 'secret' });
+    }
+
+    /** Every script, each in all of its ways. */
+    async function doEverything(by: RedisLockStore): Promise<void> {
+      const token = await acquire('m#1', { by });
+      expect(await acquire('m#1', { by })).toBe(token);
+      expect(await by.acquire({ key: 'k', member: 'm#2', leaseMs: MINUTE, withinMs: 10_000 })).toMatchObject({
+        status: 'held',
+      });
+      expect(await by.inspect('k')).toMatchObject({ status: 'held' });
+      expect(await renew(token, 2 * MINUTE, { by })).toBe('renewed');
+      expect(await release(token + 1, { by })).toBe('lost');
+      expect(await release(token, { by })).toBe('released');
+      const next = await acquire('m#3', { by });
+      expect(await release(next, { member: 'm#3', minHoldMs: MINUTE, by })).toBe('kept');
+    }
+
+    test('these commands on ~<prefix>:* and &<prefix>:* are enough, with and without INFO and SCRIPT LOAD', async () => {
+      await doEverything(await openAs([...needed, 'info', 'script|load'], [`${prefix}:*`]));
+      expect(await redis.call('ACL', 'LOG', '1')).toEqual([]);
+      await redis.del(nameOf('k'));
+      await redis.script('FLUSH');
+      await doEverything(await openAs([...needed, 'info'], [`${prefix}:*`]));
+    });
+
+    test.each(needed)('and not one less: without %s the caller is told', async (missing) => {
+      const commands = needed.filter((name) => name !== missing);
+      await redis.script('FLUSH');
+      const by = await openAs([...commands, 'info'], [`${prefix}:*`]);
+      const refused = await doEverything(by).catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(LockUnavailableError);
+      expect(refused).toMatchObject({ retryable: false });
+    });
+
+    test('the caller is told that a right is missing, whether a script or a command of it is refused', async () => {
+      for (const missing of ['evalsha', 'hkeys']) {
+        const commands = needed.filter((name) => name !== missing);
+        const by = await openAs([...commands, 'info', 'script|load'], [`${prefix}:*`]);
+        await expect(acquire('m#1', { by })).rejects.toThrow(/lacks a permission/);
+      }
+      const by = await openAs([...needed, 'info', 'script|load'], ['other:*']);
+      await expect(acquire('m#1', { by })).rejects.toThrow(/lacks a permission/);
+    });
+
+    test('a script touches the keys that it names and no other', async () => {
+      const monitor = await redis.monitor();
+      const commands: { command: string[]; source: string }[] = [];
+      monitor.on('monitor', (_time: string, command: string[], source: string) => commands.push({ command, source }));
+      try {
+        await doEverything(store);
+        await redis.echo('done');
+        await waitFor(() => commands.some(({ command }) => command[1] === 'done'));
+      } finally {
+        monitor.disconnect();
+      }
+
+      const ran = new Set<string>();
+      let keys: string[] = [];
+      const touched: string[] = [];
+      for (const { command, source } of commands) {
+        const name = command[0]?.toLowerCase() ?? '';
+        if (name === 'evalsha') {
+          keys = command.slice(3, 3 + Number(command[2]));
+          ran.add(command[1] ?? '');
+        } else if (source === 'lua' && name !== 'time') {
+          touched.push(command[1] ?? '');
+          expect(keys).toContain(command[1]);
+        }
+      }
+      expect(ran).toEqual(new Set([acquireScript, renewScript, releaseScript, inspectScript].map(({ sha }) => sha)));
+      expect(new Set(touched)).toEqual(new Set([nameOf('k'), fence()]));
+    });
+  });
+
+  describe('scripts', () => {
+    test('go on after SCRIPT FLUSH', async () => {
+      const token = await acquire();
+      await redis.script('FLUSH');
+      expect(await renew(token, 2 * MINUTE)).toBe('renewed');
+      await redis.script('FLUSH');
+      expect(await store.inspect('k')).toMatchObject({ status: 'held', holder: 'm#1', token });
+      await redis.script('FLUSH');
+      expect(await release(token)).toBe('released');
+      await redis.script('FLUSH');
+      expect(await acquire('m#2')).toBeGreaterThan(token);
+    });
+
+    test('know nothing of numbers that tostring would spoil', async () => {
+      for (const { lua } of [acquireScript, renewScript, releaseScript, inspectScript])
+        expect(lua).not.toContain('tostring');
+    });
+
+    test('an acquire whose time is over does nothing and tells the time', async () => {
+      const [seconds, micros] = await redis.time();
+      const notAfter = Number(seconds) * 1e6 + Number(micros) - 1;
+      const reply = (await redis.eval(
+        acquireScript.lua,
+        2,
+        nameOf('k'),
+        fence(),
+        'm#1',
+        MINUTE,
+        notAfter,
+      )) as unknown[];
+      expect(reply).toEqual(['late', expect.stringMatching(/^\d{16}$/)]);
+      expect(Number(reply[1])).toBeGreaterThan(notAfter);
+      expect(await names()).toEqual([]);
+    });
+
+    test('an acquire that reaches the server too late is refused, and locks for nobody', async () => {
+      await store.inspect('k');
+      // The server takes the command at once and carries it out a second later.
+      await redis.client('PAUSE', 1_000, 'ALL');
+      const late = store.acquire({ key: 'k', member: 'm#1', leaseMs: MINUTE, withinMs: 50 });
+      await expect(late).rejects.toBeInstanceOf(LockUnavailableError);
+      await expect(late).rejects.toMatchObject({ retryable: true, mayHaveRun: false });
+      expect(await names()).toEqual([]);
+    });
+
+    test('an acquire that was late by our idea of the clock alone is sent again', async () => {
+      await store.inspect('k');
+      await redis.client('PAUSE', 500, 'ALL');
+      const slow = store.acquire({ key: 'k', member: 'm#1', leaseMs: MINUTE, withinMs: 30_000 });
+      expect(await slow).toMatchObject({ status: 'acquired' });
+    });
+  });
+
+  describe('something else under the name of a lock', () => {
+    test('is no lock: the caller is told at once what to do, and it is left as it is', async () => {
+      const client = createLockClient({ connection: server.url, prefix });
+      const monitor = await redis.monitor();
+      let asked = 0;
+      monitor.on('monitor', (_time: string, [name]: string[]) => (asked += name?.toLowerCase() === 'evalsha' ? 1 : 0));
+      try {
+        await redis.set(nameOf('k'), 'a text');
+        const error: unknown = await client.acquire('k', { wait: '1m' }).catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(LockUnavailableError);
+        expect(error).toMatchObject({ key: 'k', retryable: false });
+        expect((error as Error).message).toContain('choose another "prefix"');
+        expect(await redis.get(nameOf('k'))).toBe('a text');
+        expect(asked).toBe(1);
+      } finally {
+        monitor.disconnect();
+        await client.close();
+      }
+    });
+
+    test('is told of by every command', async () => {
+      await redis.rpush(nameOf('k'), 'a list');
+      for (const failing of [acquire(), renew(1, MINUTE), release(1), store.inspect('k')]) {
+        const error: unknown = await failing.catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(LockUnavailableError);
+        expect((error as Error).message).toContain('"prefix"');
+      }
+    });
+
+    test('is told of when it is where the fence should be', async () => {
+      await redis.rpush(fence(), 'a list');
+      await expect(acquire()).rejects.toThrow('choose another "prefix"');
+      expect(await redis.exists(nameOf('k'))).toBe(0);
+    });
+
+    test('leaves no lock behind when the fence is no number', async () => {
+      await redis.set(fence(), 'a text');
+      await expect(acquire()).rejects.toBeInstanceOf(LockUnavailableError);
+      expect(await redis.exists(nameOf('k'))).toBe(0);
+    });
+
+    test('counts as held when it is a hash, and the errors of a lock stay errors of a lock', async () => {
+      const client = createLockClient({ connection: server.url, prefix });
+      try {
+        await redis.hset(nameOf('k'), 'a field of somebody else', '1');
+        expect(await client.tryAcquire('k')).toBeNull();
+        await expect(client.acquire('k', { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_BUSY' });
+        await expect(client.acquire('k', { wait: 50 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+        expect(await client.isLocked('k')).toBe(true);
+      } finally {
+        await client.close();
+      }
+    });
+  });
+
+  describe('the policy for a full memory', () => {
+    async function warningsAt(...args: string[]): Promise<string[]> {
+      await using full = await startRedis({ args });
+      const opened = open(full.url);
+      // Its answer comes behind the one that tells the policy.
+      await opened.inspect('k');
+      await opened.inspect('k');
+      const seen = [...warnings];
+      await opened.close();
+      return seen;
+    }
+
+    test('that evicts locks is warned of', async () => {
+      expect(await warningsAt('--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru')).toEqual([
+        expect.stringMatching(/maxmemory-policy allkeys-lru.*noeviction/),
+      ]);
+    });
+
+    test('that evicts what has an expiry is warned of, for locks have one', async () => {
+      expect(await warningsAt('--maxmemory', '50mb', '--maxmemory-policy', 'volatile-ttl')).toHaveLength(1);
+    });
+
+    test('that evicts nothing is not', async () => {
+      expect(await warningsAt('--maxmemory', '50mb', '--maxmemory-policy', 'noeviction')).toEqual([]);
+      expect(await warningsAt('--maxmemory', '0', '--maxmemory-policy', 'allkeys-lru')).toEqual([]);
+    });
+  });
+
+  test('a client of the user is neither used nor changed nor closed', async () => {
+    const theirs = newRedis(server.url, { keyPrefix: 'theirs:', stringNumbers: true, lazyConnect: true });
+    const options = { ...theirs.options };
+    const token = await acquire('m#1', { by: open(theirs) });
+    expect(await redis.hkeys(nameOf('k'))).toEqual([`m#1/${token}`]);
+    expect(theirs.status).toBe('wait');
+    expect(theirs.options).toEqual(options);
+    theirs.disconnect();
+  });
+});
+
+describe('A connection that is none', () => {
+  const nodeRedis = { options: {}, isOpen: false, connect: () => {}, duplicate: () => {}, sendCommand: () => {} };
+
+  test.each<[string, unknown]>([
+    ['a node-redis client', nodeRedis],
+    ['an object with the methods of a node-redis client', Object.create(nodeRedis)],
+    ['http://', 'http://localhost:6379'],
+    ['a host and a port', 'localhost:6379'],
+    ['redis:// and nothing', 'redis://'],
+    ['an empty text', ''],
+    ['a number', 6379],
+    ['true', true],
+    ['null', null],
+    ['a symbol', Symbol('redis')],
+    ['a function', () => 'redis://localhost:6379'],
+  ])('is refused before anything is opened: %s', (_, connection) => {
+    const error = refusal(connection);
+    expect(error).toBeInstanceOf(LockArgumentError);
+    expect((error as Error).message).toMatch(/option "connection" is .*, but must be/s);
+  });
+
+  test('is refused before anything is opened: an ioredis Cluster', () => {
+    const cluster = new Cluster([{ port: 1 }], { lazyConnect: true });
+    const error = refusal(cluster);
+    expect(error).toBeInstanceOf(LockArgumentError);
+    expect((error as Error).message).toContain('Cluster are not supported');
+    expect(cluster.status).toBe('wait');
+    cluster.disconnect();
+  });
+
+  test('does not tell its password', () => {
+    expect((refusal('https://user:secret@localhost:6379') as Error).message).not.toContain('secret');
+    expect((refusal('user:secret@localhost:6379') as Error).message).not.toContain('secret');
+  });
+
+  function refusal(connection: unknown): unknown {
+    try {
+      return createLockClient({ connection: connection as RedisConnectionSource });
+    } catch (error) {
+      return error;
+    }
+  }
+});
+
+describe('The name of a lock in Redis', () => {
+  const fromHere = createRequire(import.meta.url);
+  /** Of ioredis: the hash slot of a key in a Cluster. */
+  const slotOf = createRequire(fromHere.resolve('ioredis'))('cluster-key-slot') as (key: string) => number;
+
+  const keys = [
+    ...[
+      'a',
+      'b',
+      '{a}',
+      '{a}b',
+      'b{a}',
+      'b{a}c',
+      '{a}{b}',
+      '{b}{a}',
+      'a{}b',
+      '{}',
+      '}{',
+      '}{a}',
+      '{',
+      '}',
+      '{{a}}',
+      '{a',
+    ],
+    ...[
+      'a}',
+      '{}a',
+      '{}{a}',
+      '{a}{}',
+      '{k}',
+      '{k}:queue',
+      '{k}:waiters',
+      'k',
+      'k:queue',
+      'k:waiters',
+      'k}:queue',
+      'k}',
+    ],
+    ...[
+      '{k}}',
+      '{{k}',
+      '\\',
+      '\\(',
+      '\\)',
+      '\\\\',
+      '{\\}',
+      '{\\(}',
+      '\\{a}',
+      '{a}\\',
+      'a\\}',
+      'fence',
+      'inbox:a',
+      ' ',
+      '💰',
+      '{💰}',
+    ],
+  ];
+
+  test('is <prefix>:{<key>}, and a tag stays the tag', () => {
+    expect(physicalKey('lock', 'a')).toBe('lock:{a}');
+    expect(physicalKey('lock', 'order:7:9')).toBe('lock:{order:7:9}');
+    expect(physicalKey('lock', '{a}b')).toBe('lock:{a}b}');
+    expect(slotOf(physicalKey('lock', '{a}b'))).toBe(slotOf('a'));
+    expect(slotOf(physicalKey('lock', 'b:{a}:c'))).toBe(slotOf('{a}'));
+    expect(slotOf(physicalKey('lock', '{}{a}'))).toBe(slotOf('a'));
+  });
+
+  test('is another one for every key, with its queue and its waiters', () => {
+    const all = keys.flatMap((key) => namesOf('lock', key));
+    all.push(fenceKey('lock'));
+    expect(all.filter((name, index) => all.indexOf(name) !== index)).toEqual([]);
+  });
+
+  test.each(keys)('shares a slot with its queue and its waiters: %j', (key) => {
+    const [lock, queue, waiters] = namesOf('lock', key).map(slotOf);
+    expect([queue, waiters]).toEqual([lock, lock]);
+  });
+
+  test('spreads over the slots', () => {
+    const slots = new Set(Array.from({ length: 1_000 }, (_, index) => slotOf(physicalKey('lock', `order:${index}`))));
+    expect(slots.size).toBeGreaterThan(900);
+  });
+
+  test('keeps what a thousand random keys of braces and backslashes are apart', () => {
+    const random = Array.from({ length: 1_000 }, () =>
+      Array.from({ length: 1 + Math.floor(Math.random() * 7) }, () => '{}\\()a:'[Math.floor(Math.random() * 7)]).join(
+        '',
+      ),
+    );
+    const byName = new Map<string, string>();
+    for (const key of random) {
+      for (const name of namesOf('lock', key)) {
+        expect(`${byName.get(name) ?? key} as ${name}`).toBe(`${key} as ${name}`);
+        byName.set(name, key);
+      }
+      expect(new Set(namesOf('lock', key).map(slotOf)).size).toBe(1);
+    }
+  });
+
+  test('is another one for every prefix', () => {
+    expect(physicalKey('shop', 'eu:{a}')).not.toBe(physicalKey('shop:eu', '{a}'));
+  });
+
+  function namesOf(prefix: string, key: string): string[] {
+    const name = physicalKey(prefix, key);
+    return [name, `${name}:queue`, `${name}:waiters`];
+  }
+});
