@@ -67,7 +67,7 @@ describeWithRedisServer('Holding: whose lease it is', () => {
 
   test('case 16: locks with different leases are renewed together → each by its own', async () => {
     const client = fixture.client();
-    const leases = { short: 900, middle: 960, long: 1_020 };
+    const leases = { long: 1_020, middle: 960, short: 900 };
     const locks = await Promise.all(Object.entries(leases).map(async ([key, ttl]) => client.acquire(key, { ttl })));
     for (let n = 0; n < 3; n++) {
       await fixture.untilRenewed('long', 1);

@@ -24,6 +24,11 @@ const settings: [name: string, options: RedisOptions][] = [
   ],
 ];
 
+/** A client may have something to say by itself once it is ready (`readOnly`). */
+function isAtRest(redis: Redis): boolean {
+  return Reflect.get(Reflect.get(redis, 'commandQueue') as object, 'length') === 0;
+}
+
 /** Everything of a client that its user could notice a change of. */
 function snapshot(redis: Redis): object {
   const size = (name: string): unknown => Reflect.get(Reflect.get(redis, name) as object, 'length');
@@ -41,7 +46,7 @@ describeWithRedisServer("Input: the user's own client", () => {
 
   test.each(settings)('case 54: it has %s → the locks are right, in its db, and the client is as it was', async (_, options) => {
     const own = fixture.userClient(options);
-    if (!options.lazyConnect) await waitFor(() => own.status === 'ready');
+    await waitFor(() => own.status === (options.lazyConnect ? 'wait' : 'ready') && isAtRest(own));
     const db = newDb(options.db ?? 0);
     const before = snapshot(own);
     const log = await fixture.commandLog();

@@ -98,6 +98,7 @@ export class NestFixture {
       connection: sharedRedisUrl(),
       prefix: this.prefix,
       shutdown: { drain: 0 },
+      logger: { warn: () => {} },
       ...options,
     });
     this.closeLater(() => client.close());

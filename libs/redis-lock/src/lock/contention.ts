@@ -74,13 +74,15 @@ export class Contention {
   private async ask(contender: Contender, attempts: Attempts): Promise<Grant | undefined> {
     const { key, queue, settings, patience } = contender;
     const leaseMs = this.leaseOf(settings);
-    const timeoutMs = Math.max(1, Math.min(this.settings.commandTimeoutMs, patience.remainingMs));
+    const timeoutMs = this.settings.commandTimeoutMs;
+    const withinMs = Math.max(1, Math.min(timeoutMs, patience.remainingMs));
     const attempt = attempts.begin();
     queue.askedAt = attempt.sentAt;
     try {
       const { member, stillWanted } = attempt;
-      const asked = this.store.acquire({ key, member, leaseMs, withinMs: timeoutMs, stillWanted });
+      const asked = this.store.acquire({ key, member, leaseMs, withinMs, stillWanted });
       attempts.follow(asked, attempt);
+      // Where the patience ends first, it says how: a question that was cut short tells nothing about Redis.
       const reply = await patience.race(withTimeout(asked, timeoutMs, () => unanswered(key, timeoutMs)));
       if (reply.status === 'held') {
         queue.lastSeen = reply;
