@@ -41,6 +41,7 @@ export class LockEngine {
   private readonly contention: Contention;
   private readonly keeper: HoldKeeper;
   private readonly callers = new Set<Caller>();
+  private whenNobodyWaits: (() => void) | undefined;
   private state: 'open' | 'draining' | 'closed' = 'open';
 
   constructor(
@@ -79,6 +80,7 @@ export class LockEngine {
     } finally {
       patience.dispose();
       this.callers.delete(caller);
+      if (this.callers.size === 0) this.whenNobodyWaits?.();
       this.queues.leave(key.text, queue);
     }
   }
@@ -90,8 +92,14 @@ export class LockEngine {
     await this.keeper.untilEmpty(this.settings.drainMs);
     this.state = 'closed';
     this.turnAway(() => true);
+    await this.untilNobodyWaits();
     this.keeper.loseAll();
     await this.giveBack.stop();
+  }
+
+  /** Whoever is turned away may have something to give back first. */
+  private async untilNobodyWaits(): Promise<void> {
+    if (this.callers.size > 0) await new Promise<void>((resolve) => (this.whenNobodyWaits = resolve));
   }
 
   private turnAway(which: (caller: Caller) => boolean): void {
