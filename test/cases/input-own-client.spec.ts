@@ -4,7 +4,7 @@ import { LockUnavailableError } from 'nestjs-redis-lock';
 import { freePort } from '../../scripts/lib/servers.mjs';
 import { describeWithRedisServer } from '../support/redis.js';
 import { waitFor } from '../support/wait-for.js';
-import { LockFixture, rejection } from './support/lock-fixture.js';
+import { LockFixture, rejection, timed } from './support/lock-fixture.js';
 
 const settings: [name: string, options: RedisOptions][] = [
   ['keyPrefix', { keyPrefix: 'app:' }],
@@ -63,6 +63,8 @@ describeWithRedisServer("Input: the user's own client", () => {
     expect((await db.keys('*')).sort()).toEqual([`${fixture.prefix}:fence`, fixture.redisKey('order')]);
     // It excludes a client that was made of a URL, in both directions.
     expect(await plain.tryAcquire('order')).toBeNull();
+    const busy = await rejection(fixture.client({ connection: own }).acquire('order', { wait: 0 }));
+    expect(busy).toMatchObject({ code: 'LOCK_BUSY', holder: { remainingMs: expect.any(Number) } });
     let last = await db.pttl(fixture.redisKey('order'));
     await waitFor(async () => last < (last = await db.pttl(fixture.redisKey('order'))), { what: 'it is renewed' });
     expect(await lock.release()).toBe('released');
@@ -97,6 +99,21 @@ describeWithRedisServer("Input: the user's own client", () => {
     expect(lock.held).toBe(true);
     expect(await lock.release()).toBe('released');
     await fixture.expectNothingLeft();
+  });
+
+  test('case 54: it retries for ever, and the connection breaks with a command on its way → told at once, and not sent again', async () => {
+    const proxy = await fixture.proxy();
+    const own = fixture.userClient({ maxRetriesPerRequest: null, enableOfflineQueue: true }, proxy.url);
+    const client = fixture.client({ connection: own, commandTimeout: '30s' });
+    await client.isLocked('connected');
+    await waitFor(() => own.status === 'ready' && isAtRest(own));
+    const log = await fixture.commandLog();
+    proxy.dropReplies(1);
+    const { result: error, ms } = await timed(async () => rejection(client.acquire('order', { wait: 0 })));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(ms).toBeLessThan(10_000);
+    await fixture.expectNothingLeft();
+    expect(await log.count('acquire')).toBe(1);
   });
 
   test('case 54: an offline queue, and Redis is not there → unreachable, and nothing is queued behind our back', async () => {

@@ -64,12 +64,15 @@ describeWithRedisServer('Obtaining: Redis is out of reach', () => {
     await fixture.expectNothingLeft();
   });
 
-  test('case 4: Redis hangs after it said that the key is held → unreachable at the deadline, not held', async () => {
-    const [holder, client] = [fixture.client(), fixture.client()];
+  test.each([
+    { when: 'before a command times out', commandTimeout: 1_000, wait: 900 },
+    { when: 'after commands have timed out', commandTimeout: 300, wait: 1_350 },
+  ])('case 4: Redis hangs after it said that the key is held, deadline $when → unreachable, not held', async ({ commandTimeout, wait }) => {
+    const [holder, client] = [fixture.client(), fixture.client({ commandTimeout, backoff: { initial: 10, max: 20 } })];
     const lock = await holder.acquire('order', { ttl: '1m' });
     const log = await fixture.commandLog();
 
-    const acquiring = rejection(client.acquire('order', { wait: 900 }));
+    const acquiring = rejection(client.acquire('order', { wait }));
     await waitFor(async () => (await log.count('acquire')) > 0);
     fixture.server.pause();
     expect(await acquiring).toBeInstanceOf(LockUnavailableError);

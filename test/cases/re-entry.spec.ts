@@ -81,7 +81,11 @@ describeWithRedisServer('Re-entry', () => {
       client.run('order', async (lock) => {
         await fixture.redis.del(fixture.redisKey('order'));
         await rejection(lock.extend());
-        expect(await rejection(client.run('order', () => 'never'))).toBeInstanceOf(LockLostError);
+        let ran = false;
+        const inner = await rejection(client.run('order', () => (ran = true)));
+        expect(inner).toBeInstanceOf(LockLostError);
+        expect(ran).toBe(false);
+        expect(await rejection(client.acquire('order'))).toBeInstanceOf(LockLostError);
         expect(await fixture.isFree('order')).toBe(true);
       }),
     );
@@ -131,6 +135,26 @@ describeWithRedisServer('Re-entry', () => {
     await Promise.all(Array.from({ length: 20 }, async () => service.buy()));
     expect(service.most).toBe(1);
     expect(service.tokens.size).toBe(20);
+    await fixture.expectNothingLeft();
+  });
+
+  test('case 24: a request comes while another one is inside → it waits until that one has ended', async () => {
+    const client = fixture.client();
+    const [inside, finish] = [deferred(), deferred()];
+    const steps: string[] = [];
+    const first = client.run('order', async () => {
+      inside.resolve();
+      await finish.promise;
+      steps.push('first ends');
+    });
+    await inside.promise;
+    const second = client.run('order', () => steps.push('second begins'), { wait: '1m' });
+    expect(await rejection(client.run('order', () => steps.push('never'), { wait: 100 }))).toMatchObject({
+      code: 'LOCK_TIMEOUT',
+    });
+    finish.resolve();
+    await Promise.all([first, second]);
+    expect(steps).toEqual(['first ends', 'second begins']);
     await fixture.expectNothingLeft();
   });
 

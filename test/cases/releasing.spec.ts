@@ -131,6 +131,19 @@ describeWithRedisServer('Releasing', () => {
     await fixture.expectNothingLeft();
   });
 
+  test('case 20: Redis is out of reach at the release → unknown within its bound, and given back once it is there again', async () => {
+    const { proxy, client } = await fixture.clientBehindProxy({ commandTimeout: 300 });
+    const lock = await client.acquire('order', { ttl: '1m' });
+    proxy.refuse();
+    proxy.cut();
+    const { result: outcome, ms } = await timed(async () => lock.release());
+    expect(outcome).toBe('unknown');
+    expect(ms).toBeLessThan(3_000);
+    expect(await fixture.holds('order')).toHaveLength(1);
+    await proxy.accept();
+    await fixture.expectNothingLeft();
+  });
+
   test('case 20: Redis hangs at the release of a handle → unknown within its bound, no error', async () => {
     const client = fixture.client({ commandTimeout: 300 });
     const lock = await client.acquire('order', { ttl: '1m' });

@@ -95,6 +95,7 @@ describeWithRedis('Observables under a lock', () => {
     feeds.source.complete();
     await done;
     // It is free when the subscriber hears of the end, not some time later.
+    expect(released).toHaveLength(1);
     expect(await fixture.isLocked('feed:7')).toBe(false);
     expect(seen).toEqual(['a', 'b']);
     expect(released).toMatchObject([{ key: 'feed:7', outcome: 'released' }]);
@@ -107,6 +108,7 @@ describeWithRedis('Observables under a lock', () => {
     const error = new Error('the source broke');
     feeds.source.error(error);
     expect(await failing).toBe(error);
+    expect(released).toHaveLength(1);
     expect(await fixture.isLocked('feed:7')).toBe(false);
     expect(released).toMatchObject([{ outcome: 'released' }]);
   });

@@ -5,7 +5,7 @@ import { Locked } from 'nestjs-redis-lock';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { startMariadb, type MariadbServer } from '../../scripts/lib/servers.mjs';
 import { describeWithMariadb, describeWithRedis } from '../support/redis.js';
-import { deferred } from '../support/wait-for.js';
+import { deferred, type Deferred } from '../support/wait-for.js';
 import { NestFixture } from './support/nest-fixture.js';
 
 const transactions = new AsyncLocalStorage<PoolConnection>();
@@ -93,6 +93,16 @@ describeWithRedis('A lock and a transaction on one method', () => {
       const app = await fixture.module({ providers: [Stock, { provide: 'POOL', useValue: pool }] });
       return app.get(Stock);
     };
+    /** Its next transactions wait before their commit, to the end of the test at most. */
+    const stopAtCommit = (stock: Stock): { atCommit: Deferred<void>; commit: Deferred<void> } => {
+      const [atCommit, commit] = [deferred(), deferred()];
+      fixture.closeLater(() => commit.resolve());
+      stock.beforeCommit = async () => {
+        atCommit.resolve();
+        await commit.promise;
+      };
+      return { atCommit, commit };
+    };
     const stockLeft = async (): Promise<number> => {
       const [rows] = await pool.query<RowDataPacket[]>('SELECT stock FROM item WHERE id = 1');
       return Number(rows[0]?.['stock']);
@@ -100,11 +110,7 @@ describeWithRedis('A lock and a transaction on one method', () => {
 
     test('case 35: the lock outside → the next caller is let in after the commit, and sees the committed row', async () => {
       const [first, second] = [await node(), await node()];
-      const [atCommit, commit] = [deferred(), deferred()];
-      first.beforeCommit = async () => {
-        atCommit.resolve();
-        await commit.promise;
-      };
+      const { atCommit, commit } = stopAtCommit(first);
 
       const firstSaw = first.lockOutside(1);
       await atCommit.promise;
@@ -137,11 +143,7 @@ describeWithRedis('A lock and a transaction on one method', () => {
 
     test('case 35: the lock inside, as the docs warn → it is free before the commit, and the next caller sees the old row', async () => {
       const [first, second] = [await node(), await node()];
-      const [atCommit, commit] = [deferred(), deferred()];
-      first.beforeCommit = async () => {
-        atCommit.resolve();
-        await commit.promise;
-      };
+      const { atCommit, commit } = stopAtCommit(first);
 
       const firstSaw = first.lockInside(1);
       await atCommit.promise;

@@ -45,8 +45,9 @@ export function resolveParts(
   options: LockClientOptions,
   owner: string,
   defaultLogger = processWarnings,
+  extra: readonly string[] = [],
 ): LockClientParts {
-  const settings = resolveClientSettings(options, owner, OWN_OPTIONS);
+  const settings = resolveClientSettings(options, owner, [...OWN_OPTIONS, ...extra]);
   const { connection, store, logger = defaultLogger } = options;
   const warning = secondsWarning(options.ttl, owner);
   if (warning) logger.warn(warning);

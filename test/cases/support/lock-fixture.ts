@@ -51,18 +51,25 @@ export class LockFixture {
     return client;
   }
 
-  /** A proxy in front of the private Redis, and a client behind it that is connected and has nothing under way. */
-  async clientBehindProxy(options: Partial<LockClientOptions> = {}): Promise<{ proxy: TcpProxy; client: LockClient }> {
+  /** A proxy in front of the private Redis. */
+  async proxy(): Promise<TcpProxy> {
     const proxy = await TcpProxy.listen(this.server.port);
     this.disposers.push(() => proxy.close());
+    return proxy;
+  }
+
+  /** A proxy, and a client behind it that is connected and has nothing under way. */
+  async clientBehindProxy(options: Partial<LockClientOptions> = {}): Promise<{ proxy: TcpProxy; client: LockClient }> {
+    const proxy = await this.proxy();
     const client = this.client({ connection: proxy.url, ...options });
     await client.isLocked('connected');
     return { proxy, client };
   }
 
   /** A client of the user: closed after the test. */
-  userClient(options: RedisOptions = {}): Redis {
-    const redis = newRedis(this.server.url, options);
+  userClient(options: RedisOptions = {}, url = this.server.url): Redis {
+    const redis = newRedis(url, options);
+    redis.on('error', () => {});
     this.disposers.push(() => redis.status === 'end' || redis.disconnect());
     return redis;
   }

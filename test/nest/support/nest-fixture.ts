@@ -15,6 +15,7 @@ import {
 } from 'nestjs-redis-lock';
 import { newRedis, sharedRedisUrl, uniquePrefix } from '../../support/redis.js';
 import { waitFor } from '../../support/wait-for.js';
+import { AskedKeys } from './asked-keys.js';
 import { TestServer } from './test-server.js';
 
 export type Platform = 'express' | 'fastify';
@@ -141,13 +142,9 @@ export class NestFixture {
 
   /** Waits until somebody has asked Redis for a key of this test; make it before they do. */
   async watchAsking(key: string): Promise<{ asked: () => Promise<void> }> {
-    const monitor = await this.redis.monitor();
-    this.closeLater(() => monitor.disconnect());
-    let seen = 0;
-    monitor.on('monitor', (_time: string, [command = '', ...args]: string[]) => {
-      if (command.toLowerCase().startsWith('eval') && args.includes(this.redisKey(key))) seen++;
-    });
-    return { asked: async () => void (await waitFor(() => seen > 0, { what: `somebody asks for ${key}` })) };
+    const keys = await AskedKeys.watch(sharedRedisUrl());
+    this.closeLater(() => keys.close());
+    return { asked: async () => keys.untilAsked(this.redisKey(key)) };
   }
 
   private async clear(): Promise<void> {

@@ -1,4 +1,4 @@
-import { isObservable, Observable, type Subscriber } from 'rxjs';
+import { isObservable, Observable, Subject, takeUntil, type Subscriber } from 'rxjs';
 import { LockArgumentError } from '../lock/lock.errors.js';
 import type { LockHandle } from '../lock/lock-handle.js';
 import type { LockOptions } from '../lock/lock-options.js';
@@ -90,24 +90,29 @@ function subscribeUnder(
   end: (lock: LockHandle, last: unknown) => Promise<void>,
 ): void {
   const fail = (error: unknown): void => void lock.release().then(() => subscriber.error(error));
+  // A source that does not pause must notice in the middle of its first run that nobody listens any more.
+  const left = new Subject<void>();
+  subscriber.add(() => left.next());
   let last: unknown;
   try {
-    const subscription = lock.run(() =>
-      source().subscribe({
-        next: (value) => {
-          last = value;
-          subscriber.next(value);
-        },
-        error: fail,
-        complete: () => {
-          end(lock, last).then(
-            () => subscriber.complete(),
-            (error: unknown) => subscriber.error(error),
-          );
-        },
-      }),
+    lock.run(() =>
+      source()
+        .pipe(takeUntil(left))
+        .subscribe({
+          next: (value) => {
+            last = value;
+            subscriber.next(value);
+          },
+          error: fail,
+          complete: () => {
+            if (subscriber.closed) return;
+            end(lock, last).then(
+              () => subscriber.complete(),
+              (error: unknown) => subscriber.error(error),
+            );
+          },
+        }),
     );
-    subscriber.add(subscription);
   } catch (error) {
     fail(error);
   }

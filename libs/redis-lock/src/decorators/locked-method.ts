@@ -100,7 +100,7 @@ function lockOverrides(instance: object): void {
     prototype = Object.getPrototypeOf(prototype) as object | null
   ) {
     for (const [name, calls] of lockedMethods.get(prototype) ?? []) {
-      const override = derived.findLast((candidate) => Object.hasOwn(candidate, name));
+      const override = derived.find((candidate) => Object.hasOwn(candidate, name));
       const descriptor = override && Object.getOwnPropertyDescriptor(override, name);
       if (!override || typeof descriptor?.value !== 'function' || originals.has(descriptor.value as Method)) continue;
       Object.defineProperty(override, name, {

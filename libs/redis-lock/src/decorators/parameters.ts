@@ -11,14 +11,22 @@ export interface Parameter {
 export function parametersOf(method: (...args: never[]) => unknown): readonly Parameter[] | undefined {
   const source = Function.prototype.toString.call(method);
   // A method is only a function inside of an object: `async buy(userId) {…}`. Everything else is an expression of its
-  // own.
-  const parsed = tryParse(`({${source}})`) ?? tryParse(`(${source})`);
-  return parsed && functionIn(parsed)?.params.map(parameterOf);
+  // own. Of a method called `static` V8 forgets the name: `(userId) {…}`.
+  for (const program of [`({${source}})`, `(${source})`, `({m${source}})`]) {
+    const parsed = tryParse(program, 'module') ?? tryParse(program, 'script');
+    if (parsed) return functionIn(parsed)?.params.map(parameterOf);
+  }
+  return undefined;
 }
 
-function tryParse(source: string): Program | undefined {
+function tryParse(source: string, sourceType: 'module' | 'script'): Program | undefined {
   try {
-    return parse(source, { ecmaVersion: 'latest', allowSuperOutsideMethod: true, checkPrivateFields: false });
+    return parse(source, {
+      ecmaVersion: 'latest',
+      sourceType,
+      allowSuperOutsideMethod: true,
+      checkPrivateFields: false,
+    });
   } catch {
     return undefined;
   }

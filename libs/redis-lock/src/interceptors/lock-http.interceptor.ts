@@ -1,7 +1,8 @@
+import { types } from 'node:util';
 import { HttpException, Inject, Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { catchError, throwError, type Observable } from 'rxjs';
+import { catchError, map, throwError, type Observable } from 'rxjs';
 import { isLockError, LockArgumentError, LockTimeoutError, type LockError } from '../lock/lock.errors.js';
 import { MODULE_OPTIONS_TOKEN, type RedisLockModuleOptions } from '../module/redis-lock.module-definition.js';
 
@@ -37,7 +38,19 @@ export class LockHttpInterceptor implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (this.options.http === false || context.getType() !== 'http') return next.handle();
-    return next.handle().pipe(catchError((error: unknown) => throwError(() => this.answer(error, context))));
+    return next.handle().pipe(
+      map((value: unknown) => (types.isGeneratorObject(value) ? this.streamOf(value, context) : value)),
+      catchError((error: unknown) => throwError(() => this.answer(error, context))),
+    );
+  }
+
+  /** A locked generator asks for its lock when Nest reads its first piece, behind every interceptor. */
+  private async *streamOf(pieces: Generator | AsyncGenerator, context: ExecutionContext): AsyncGenerator {
+    try {
+      yield* pieces;
+    } catch (error) {
+      throw this.answer(error, context);
+    }
   }
 
   private answer(error: unknown, context: ExecutionContext): unknown {

@@ -43,7 +43,7 @@ export function lockedHandlerInterceptor(
         options.onLost,
         () => next.handle(),
         async (lock, answer) => {
-          if (answer instanceof StreamableFile || writesItself(context)) finished(response, () => void lock.release());
+          if (isStream(answer) || writesItself(context)) finished(response, () => void lock.release());
           else await this.locks.settle(lock, answer, options.onLost);
         },
       );
@@ -55,6 +55,12 @@ export function lockedHandlerInterceptor(
 function rawResponse(context: ExecutionContext): ServerResponse {
   const response = context.switchToHttp().getResponse<ServerResponse | { raw: ServerResponse }>();
   return 'raw' in response ? response.raw : response;
+}
+
+/** Whether Nest writes the answer piece by piece after the handler has ended. */
+function isStream(answer: unknown): boolean {
+  if (typeof answer !== 'object' || answer === null) return false;
+  return answer instanceof StreamableFile || answer instanceof Response || Symbol.asyncIterator in answer;
 }
 
 /** Whether the handler was given the response to write it itself (`@Res()` without passthrough, or `@Next()`). */

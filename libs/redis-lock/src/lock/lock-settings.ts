@@ -67,16 +67,16 @@ export function resolveClientSettings(
       owner,
     );
   }
-  const initialMs = duration('backoff.initial', backoff.initial ?? DEFAULTS.backoff.initial, owner);
+  const initialMs = duration('backoff.initial', orDefault(backoff.initial, DEFAULTS.backoff.initial), owner);
   return {
     prefix,
-    enabled: flag('enabled', options.enabled ?? DEFAULTS.enabled, owner),
+    enabled: flag('enabled', orDefault(options.enabled, DEFAULTS.enabled), owner),
     commandTimeoutMs: duration('commandTimeout', orDefault(options.commandTimeout, DEFAULTS.commandTimeout), owner),
     backoff: {
       initialMs,
-      maxMs: Math.max(initialMs, duration('backoff.max', backoff.max ?? DEFAULTS.backoff.max, owner)),
+      maxMs: Math.max(initialMs, duration('backoff.max', orDefault(backoff.max, DEFAULTS.backoff.max), owner)),
     },
-    drainMs: duration('shutdown.drain', shutdown.drain ?? DEFAULTS.shutdown.drain, owner),
+    drainMs: duration('shutdown.drain', orDefault(shutdown.drain, DEFAULTS.shutdown.drain), owner),
     lock: settingsOf(options, FACTORY_SETTINGS, owner),
   };
 }

@@ -1,7 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
-import { resolveParts, type LockClientOptions } from '../create-lock-client.js';
+import { resolveParts } from '../create-lock-client.js';
 import { LockClient } from '../lock/lock-client.js';
+import type { RedisLockModuleOptions } from './redis-lock.module-definition.js';
 
 /** The lock client of the application, injectable. It drains and closes with the application. */
 @Injectable()
@@ -10,8 +11,8 @@ export class LockService
   implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
 {
   /** @internal */
-  constructor(options: LockClientOptions) {
-    super(resolveParts(options, 'RedisLockModule', new Logger('RedisLock')));
+  constructor(options: RedisLockModuleOptions) {
+    super(resolveParts(options, 'RedisLockModule', new Logger('RedisLock'), ['http']));
   }
 
   onApplicationBootstrap(): void {

@@ -23,7 +23,7 @@ import {
     {
       provide: LockService,
       inject: [MODULE_OPTIONS_TOKEN],
-      useFactory: ({ http: _, ...options }: RedisLockModuleOptions) => new LockService(options),
+      useFactory: (options: RedisLockModuleOptions) => new LockService(options),
     },
     { provide: APP_INTERCEPTOR, useClass: LockHttpInterceptor },
   ],

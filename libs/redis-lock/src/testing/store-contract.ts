@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LockUnavailableError } from '../lock/lock.errors.js';
-import type { AcquireReply, HeldReply, LockStore } from '../stores/lock-store.js';
+import type { AcquireReply, HeldReply, LockState, LockStore } from '../stores/lock-store.js';
 
 /** What a check works on. */
 export interface StoreUnderTest {
@@ -46,6 +46,7 @@ export function storeContract(open: () => Promise<StoreUnderTest>): StoreCheck[]
   check('gives a free key to the first member and says to the second who holds it', async (bench) => {
     const first = acquired(await bench.acquire('a'));
     const second = held(await bench.acquire('b'));
+    assert.deepEqual({ ...(await bench.store.inspect(bench.key)), remainingMs: 0 }, { ...second, remainingMs: 0 });
     assert.equal(second.holder, 'a');
     assert.equal(second.token, first.token);
     assert.ok(second.remainingMs > 0 && second.remainingMs <= LEASE);
@@ -53,7 +54,10 @@ export function storeContract(open: () => Promise<StoreUnderTest>): StoreCheck[]
 
   check('gives the owner that asks again the same token', async (bench) => {
     const first = acquired(await bench.acquire('a'));
-    assert.equal(acquired(await bench.acquire('a')).token, first.token);
+    await bench.untilRemaining(LEASE - 50);
+    const again = acquired(await bench.acquire('a'));
+    assert.equal(again.token, first.token);
+    assert.ok(again.remainingMs < LEASE, 'what is left of the lease, which a repetition does not extend');
     assert.equal(await bench.release('a'), 'released', 'one release frees a key that was acquired twice');
     assert.deepEqual(await bench.store.inspect(bench.key), { status: 'free' });
   });
@@ -114,6 +118,9 @@ export function storeContract(open: () => Promise<StoreUnderTest>): StoreCheck[]
 
   check('does not revive a lease that has ended', async (bench) => {
     const { token } = acquired(await bench.acquire('a', SHORT));
+    await bench.untilFree();
+    assert.deepEqual(await bench.renew('a', token), { status: 'gone' });
+    assert.deepEqual(await bench.store.inspect(bench.key), { status: 'free' });
     acquired(await bench.acquireEventually('b'));
     assert.deepEqual(await bench.renew('a', token), { status: 'gone' });
     assert.equal(held(await bench.acquire('c')).holder, 'b');
@@ -132,6 +139,7 @@ export function storeContract(open: () => Promise<StoreUnderTest>): StoreCheck[]
   check('does not lengthen a lease to keep minHold', async (bench) => {
     const { token } = acquired(await bench.acquire('a', SHORT));
     assert.equal(await bench.store.release({ key: bench.key, member: 'a', token, minHoldMs: LEASE }), 'kept');
+    assert.ok(held(await bench.acquire('b')).remainingMs <= SHORT);
     acquired(await bench.acquireEventually('b'));
   });
 
@@ -196,6 +204,21 @@ class Bench {
       await pause(Math.max(1, Math.min(50, reply.remainingMs)));
     }
     return assert.fail('the key did not become free');
+  }
+
+  async untilFree(): Promise<void> {
+    await this.until((state) => state.status === 'free');
+  }
+
+  async untilRemaining(ms: number): Promise<void> {
+    await this.until((state) => state.status === 'free' || state.remainingMs <= ms);
+  }
+
+  private async until(reached: (state: LockState) => boolean): Promise<void> {
+    for (let attempt = 0; !reached(await this.store.inspect(this.key)); attempt++) {
+      assert.ok(attempt < 1_000, 'the lease does not run down');
+      await pause(10);
+    }
   }
 
   release(member: string, key = this.key): Promise<string> {

@@ -42,7 +42,8 @@ export class MemoryLockStore implements LockStore {
     const entry = this.find(key);
     if (!entry || !owns(entry, member, token)) return 'lost';
     this.remove(key, entry);
-    const restMs = Math.min(entry.expiresAt, Math.floor(entry.token / 1000) + minHoldMs) - Date.now();
+    const sinceMs = Math.max(0, Date.now() - Math.floor(entry.token / 1000));
+    const restMs = Math.min(entry.expiresAt - Date.now(), minHoldMs - sinceMs);
     if (restMs <= 0) return 'released';
     this.put(key, undefined, entry.token, restMs);
     return 'kept';

@@ -1,5 +1,4 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { inspect } from 'node:util';
 import { LockArgumentError } from '../../lock/lock.errors.js';
 
 /** What we need of the user's own client: its options, through a duplicate. It is never used, changed or closed. */
@@ -58,16 +57,16 @@ function isClient(source: object): source is RedisClientLike {
 
 function checkUrl(url: string): string {
   if (/^(rediss?:\/\/|\/(?!\/))./.test(url)) return url;
-  throw new LockArgumentError(
-    `Option "connection" is ${JSON.stringify(url)}, but must be redis://…, rediss://… or the path of a socket.`,
-    'connection',
-  );
+  throw refused(url);
 }
 
+/** What was given is described and not shown: there may be a password in it. */
 function refused(source: unknown): LockArgumentError {
+  const given =
+    typeof source === 'object' && source !== null ? `a ${source.constructor?.name ?? 'bare object'}` : typeof source;
   return new LockArgumentError(
-    `Option "connection" is ${inspect(source, { depth: 0, breakLength: Infinity }).slice(0, 80)}, but must be a URL ` +
-      '(redis://…), ioredis options, or an ioredis client of one Redis (`new Redis(…)`). ' +
+    `Option "connection" must be a URL (redis://…, rediss://… or the path of a socket), ioredis options, or an ioredis ` +
+      `client of one Redis (new Redis(…)), but it is ${given === 'string' ? 'a text that is none of these' : given}. ` +
       'Other clients, such as node-redis, and ioredis Cluster are not supported; pass their URL or options.',
     'connection',
   );

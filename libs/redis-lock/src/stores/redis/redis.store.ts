@@ -45,7 +45,8 @@ export class RedisLockStore implements LockStore {
     const keys = [physicalKey(this.prefix, key), fenceKey(this.prefix)];
     // A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time.
     for (let late = 0; late < 2; late++) {
-      const left = Math.max(1, withinMs - (performance.now() - called));
+      const left = withinMs - (performance.now() - called);
+      if (left <= 0) break;
       const sent = performance.now();
       const limits = { withinMs: left, stillWanted };
       const reply = await this.connection.run(acquireScript, key, keys, [member, leaseMs, clock.in(left)], limits);
@@ -91,7 +92,9 @@ export class RedisLockStore implements LockStore {
 /** Reads the field of a hold, `<member>/<token>`. */
 function heldBy(field: string, remainingMs: number): HeldReply {
   if (field === REST_FIELD) return { status: 'held', holder: 'minHold', token: 0, heldSince: undefined, remainingMs };
-  const slash = field.lastIndexOf('/');
-  const token = Number(field.slice(slash + 1));
-  return { status: 'held', holder: field.slice(0, slash), token, heldSince: Math.floor(token / 1000), remainingMs };
+  const [, member, digits] = /^(.+)\/(\d{1,16})$/s.exec(field) ?? [];
+  // A hash of somebody else stands where the lock would be: it is as good as held, by we do not know whom.
+  if (!member) return { status: 'held', holder: field, token: 0, heldSince: undefined, remainingMs };
+  const token = Number(digits);
+  return { status: 'held', holder: member, token, heldSince: Math.floor(token / 1000), remainingMs };
 }

@@ -6,7 +6,8 @@ import { CLOCK, HOLD_OF, REST_FIELD } from './shared.js';
  * gives back whatever the member has. Another's hold is never touched.
  *
  * KEYS  1 lock (hash)
- * ARGV  1 member, 2 token or '' for any, 3 minHold in ms from the acquisition, which was at token / 1000
+ * ARGV  1 member, 2 token or '' for any, 3 minHold in ms from the acquisition, which was at token / 1000,
+ *       or earlier where the counter is ahead of the clock
  * Answer: 'released', 'kept', or 'lost' when the member did not own it
  */
 export const releaseScript = defineScript<
@@ -18,9 +19,10 @@ export const releaseScript = defineScript<
   /* lua */ `${CLOCK}${HOLD_OF}
 local field, token = holdOf(ARGV[1])
 if not field or (ARGV[2] ~= '' and ARGV[2] ~= token) then return 'lost' end
-local asked = math.ceil(tonumber(token) / 1000 + tonumber(ARGV[3]) - now / 1000)
+local minHold = tonumber(ARGV[3])
+local rest = math.min(minHold, math.ceil(tonumber(token) / 1000 + minHold - now / 1000))
 local left = redis.call('PTTL', KEYS[1])
-local rest = left >= 0 and math.min(asked, left) or asked
+if left >= 0 then rest = math.min(rest, left) end
 if rest <= 0 then
   redis.call('DEL', KEYS[1])
   return 'released'
