@@ -82,24 +82,27 @@ describeWithRedisServer('Holding: a lock that is lost', () => {
   test.each([
     { ttl: '10s', why: 'longer than maxHold' },
     { ttl: 300, why: 'shorter, and renewed until then' },
-  ] as const)('case 14: a body that never returns, its lease $why → freed at maxHold, signal aborted, event', async ({ ttl }) => {
-    const [client, next] = [fixture.client(), fixture.client()];
-    const lost = recordEvents(client, 'lost');
-    const handles: LockHandle[] = [];
-    const never = new Promise<never>(() => {});
-    void client.run('order', async (lock) => (handles.push(lock), never), { ttl, maxHold: 800 });
-    const [lock] = await waitFor(() => handles.length > 0 && handles);
+  ] as const)(
+    'case 14: a body that never returns, its lease $why → freed at maxHold, signal aborted, event',
+    async ({ ttl }) => {
+      const [client, next] = [fixture.client(), fixture.client()];
+      const lost = recordEvents(client, 'lost');
+      const handles: LockHandle[] = [];
+      const never = new Promise<never>(() => {});
+      void client.run('order', async (lock) => (handles.push(lock), never), { ttl, maxHold: 800 });
+      const [lock] = await waitFor(() => handles.length > 0 && handles);
 
-    expect((await aborted(lock as LockHandle)).reason).toMatchObject({ code: 'LOCK_LOST', reason: 'maxHold' });
-    expect(lost).toEqual([expect.objectContaining({ key: 'order', reason: 'maxHold' })]);
-    expect(lost[0]?.heldMs).toBeGreaterThan(750);
-    expect(lost[0]?.heldMs).toBeLessThan(8_000);
+      expect((await aborted(lock as LockHandle)).reason).toMatchObject({ code: 'LOCK_LOST', reason: 'maxHold' });
+      expect(lost).toEqual([expect.objectContaining({ key: 'order', reason: 'maxHold' })]);
+      expect(lost[0]?.heldMs).toBeGreaterThan(750);
+      expect(lost[0]?.heldMs).toBeLessThan(8_000);
 
-    // Free for others at once, and for this process.
-    const { result: theirs, ms } = await timed(async () => next.acquire('order', { wait: '1m' }));
-    expect(ms).toBeLessThan(5_000);
-    await theirs.release();
-    await (await client.acquire('order', { wait: 0 })).release();
-    await fixture.expectNothingLeft();
-  });
+      // Free for others at once, and for this process.
+      const { result: theirs, ms } = await timed(async () => next.acquire('order', { wait: '1m' }));
+      expect(ms).toBeLessThan(5_000);
+      await theirs.release();
+      await (await client.acquire('order', { wait: 0 })).release();
+      await fixture.expectNothingLeft();
+    },
+  );
 });

@@ -106,18 +106,21 @@ describeWithRedisServer('Holding: renewal', () => {
     await fixture.expectNothingLeft();
   });
 
-  test.each([500, 300])('case 15: a lease of %i ms → renewed after about a third of it, not more often', async (ttl) => {
-    const client = fixture.client();
-    const lock = await client.acquire('order', { ttl });
-    const log = await fixture.commandLog();
-    const started = performance.now();
-    await fixture.untilRenewed('order', 6);
-    const renewals = await log.count('renew');
-    // What is due soon goes along with what is due, a thirtieth of the lease earlier at most.
-    expect(renewals).toBeLessThanOrEqual((performance.now() - started) / (0.3 * ttl) + 1);
-    await lock.release();
-    await fixture.expectNothingLeft();
-  });
+  test.each([500, 300])(
+    'case 15: a lease of %i ms → renewed after about a third of it, not more often',
+    async (ttl) => {
+      const client = fixture.client();
+      const lock = await client.acquire('order', { ttl });
+      const log = await fixture.commandLog();
+      const started = performance.now();
+      await fixture.untilRenewed('order', 6);
+      const renewals = await log.count('renew');
+      // What is due soon goes along with what is due, a thirtieth of the lease earlier at most.
+      expect(renewals).toBeLessThanOrEqual((performance.now() - started) / (0.3 * ttl) + 1);
+      await lock.release();
+      await fixture.expectNothingLeft();
+    },
+  );
 
   test.each([50, 20, 5])('case 15: a lease of %i ms → no tight loop, whether it is lost or not', async (ttl) => {
     const client = fixture.client();
@@ -134,15 +137,18 @@ describeWithRedisServer('Holding: renewal', () => {
     expect((await log.calls()).length).toBeLessThanOrEqual((performance.now() - started) / (0.3 * ttl) + 20);
   });
 
-  test.each([2, 1])('case 15: a lease of %i ms, which is over before it could be used → refused, and asked for at a sane pace', async (ttl) => {
-    const client = fixture.client();
-    const log = await fixture.commandLog();
-    const error = await rejection(client.acquire('order', { ttl, wait: 400 }));
-    expect(error).toBeInstanceOf(LockUnavailableError);
-    // Each attempt is given back; the pauses between them grow from 25 ms on.
-    expect((await log.calls()).length).toBeLessThan(40);
-    await fixture.expectNothingLeft();
-  });
+  test.each([2, 1])(
+    'case 15: a lease of %i ms, which is over before it could be used → refused, and asked for at a sane pace',
+    async (ttl) => {
+      const client = fixture.client();
+      const log = await fixture.commandLog();
+      const error = await rejection(client.acquire('order', { ttl, wait: 400 }));
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      // Each attempt is given back; the pauses between them grow from 25 ms on.
+      expect((await log.calls()).length).toBeLessThan(40);
+      await fixture.expectNothingLeft();
+    },
+  );
 
   test('case 15: renewals of a short lease fail at once → tried again at a sane pace until it is over', async () => {
     const client = fixture.client();

@@ -89,7 +89,11 @@ describeWithRedisServer('Holding: Redis is out of reach', () => {
       else fixture.server.pause();
       try {
         const { outcomes } = await process.said('settled');
-        expect(outcomes).toEqual({ held: { LOCK_LOST: 20 }, queued: { LOCK_UNAVAILABLE: 20 }, released: { unknown: 20 } });
+        expect(outcomes).toEqual({
+          held: { LOCK_LOST: 20 },
+          queued: { LOCK_UNAVAILABLE: 20 },
+          released: { unknown: 20 },
+        });
         expect(await process.exit()).toEqual({ code: 0, signal: null });
         expect(process.errors).not.toMatch(/error|reject/i);
       } finally {

@@ -14,56 +14,67 @@ const options = [
 describeWithRedisServer('Input: options', () => {
   const fixture = LockFixture.use();
 
-  test.each(options)('case 51: %s is %p → an error that names the option and the lock, before any command', async (option, value) => {
-    const client = fixture.client();
-    await client.isLocked('connected');
-    const log = await fixture.commandLog();
-    const bad = { [option]: value } as LockOptions;
-    const work = (): never => {
-      throw new Error('The work must not run');
-    };
-    const errors = await Promise.all([
-      rejection(client.run('order:42', work, bad)),
-      rejection(client.tryRun('order:42', work, bad)),
-      rejection(client.acquire('order:42', bad)),
-      rejection(client.tryAcquire('order:42', bad)),
-    ]);
-    for (const error of errors) {
+  test.each(options)(
+    'case 51: %s is %p → an error that names the option and the lock, before any command',
+    async (option, value) => {
+      const client = fixture.client();
+      await client.isLocked('connected');
+      const log = await fixture.commandLog();
+      const bad = { [option]: value } as LockOptions;
+      const work = (): never => {
+        throw new Error('The work must not run');
+      };
+      const errors = await Promise.all([
+        rejection(client.run('order:42', work, bad)),
+        rejection(client.tryRun('order:42', work, bad)),
+        rejection(client.acquire('order:42', bad)),
+        rejection(client.tryAcquire('order:42', bad)),
+      ]);
+      for (const error of errors) {
+        expect(error).toBeInstanceOf(LockArgumentError);
+        expect(error).toMatchObject({ code: 'LOCK_ARGUMENT', key: 'order:42', statusCode: 500 });
+        expect(error).toHaveProperty('message', expect.stringContaining(`"${option}"`));
+        expect(error).toHaveProperty('message', expect.stringContaining('"order:42"'));
+      }
+      expect(await log.calls()).toEqual([]);
+      expect(await fixture.redisKeys()).toEqual([]);
+      await fixture.expectNothingLeft();
+    },
+  );
+
+  test.each([0, 1.5e400, ...broken])(
+    'case 51: extend(%p) → an error that names ttl and the lock, before any command, and the lock is still held',
+    async (value) => {
+      const client = fixture.client();
+      const lock = await client.acquire('order:42', { ttl: '1m' });
+      const log = await fixture.commandLog();
+      const error = await rejection(lock.extend(value as number));
       expect(error).toBeInstanceOf(LockArgumentError);
-      expect(error).toMatchObject({ code: 'LOCK_ARGUMENT', key: 'order:42', statusCode: 500 });
-      expect(error).toHaveProperty('message', expect.stringContaining(`"${option}"`));
-      expect(error).toHaveProperty('message', expect.stringContaining('"order:42"'));
-    }
-    expect(await log.calls()).toEqual([]);
-    expect(await fixture.redisKeys()).toEqual([]);
-    await fixture.expectNothingLeft();
-  });
+      expect(error).toHaveProperty('message', expect.stringMatching(/"order:42".*"ttl"/s));
+      expect(await log.calls()).toEqual([]);
+      expect(lock.held).toBe(true);
+      expect(await lock.release()).toBe('released');
+      await fixture.expectNothingLeft();
+    },
+  );
 
-  test.each([0, 1.5e400, ...broken])('case 51: extend(%p) → an error that names ttl and the lock, before any command, and the lock is still held', async (value) => {
-    const client = fixture.client();
-    const lock = await client.acquire('order:42', { ttl: '1m' });
-    const log = await fixture.commandLog();
-    const error = await rejection(lock.extend(value as number));
-    expect(error).toBeInstanceOf(LockArgumentError);
-    expect(error).toHaveProperty('message', expect.stringMatching(/"order:42".*"ttl"/s));
-    expect(await log.calls()).toEqual([]);
-    expect(lock.held).toBe(true);
-    expect(await lock.release()).toBe('released');
-    await fixture.expectNothingLeft();
-  });
-
-  const clientOptions: [name: string, options: object][] = [0, 1.5e400, ...broken].flatMap((value): [string, object][] => [
-    ['ttl', { ttl: value }],
-    ['commandTimeout', { commandTimeout: value }],
-    ['backoff.initial', { backoff: { initial: value } }],
-    ['backoff.max', { backoff: { max: value } }],
-    ...(value === 0 ? [] : [['shutdown.drain', { shutdown: { drain: value } }] as [string, object]]),
-  ]);
-  test.each(clientOptions)('case 51: a client whose %s is wrong (%o) → an error that names it, when it is made', (name, bad) => {
-    const make = (): unknown => createLockClient({ store: 'memory', ...bad } as LockClientOptions);
-    expect(make).toThrow(LockArgumentError);
-    expect(make).toThrow(`"${name}"`);
-  });
+  const clientOptions: [name: string, options: object][] = [0, 1.5e400, ...broken].flatMap(
+    (value): [string, object][] => [
+      ['ttl', { ttl: value }],
+      ['commandTimeout', { commandTimeout: value }],
+      ['backoff.initial', { backoff: { initial: value } }],
+      ['backoff.max', { backoff: { max: value } }],
+      ...(value === 0 ? [] : [['shutdown.drain', { shutdown: { drain: value } }] as [string, object]]),
+    ],
+  );
+  test.each(clientOptions)(
+    'case 51: a client whose %s is wrong (%o) → an error that names it, when it is made',
+    (name, bad) => {
+      const make = (): unknown => createLockClient({ store: 'memory', ...bad } as LockClientOptions);
+      expect(make).toThrow(LockArgumentError);
+      expect(make).toThrow(`"${name}"`);
+    },
+  );
 
   test.each([
     ['wait', Infinity],

@@ -20,7 +20,14 @@ const settings: [name: string, options: RedisOptions][] = [
   ['no ready check', { enableReadyCheck: false }],
   [
     'all of them',
-    { keyPrefix: 'app:', db: 5, stringNumbers: true, enableAutoPipelining: true, lazyConnect: true, maxRetriesPerRequest: null },
+    {
+      keyPrefix: 'app:',
+      db: 5,
+      stringNumbers: true,
+      enableAutoPipelining: true,
+      lazyConnect: true,
+      maxRetriesPerRequest: null,
+    },
   ],
 ];
 
@@ -44,40 +51,45 @@ function snapshot(redis: Redis): object {
 describeWithRedisServer("Input: the user's own client", () => {
   const fixture = LockFixture.use();
 
-  test.each(settings)('case 54: it has %s → the locks are right, in its db, and the client is as it was', async (_, options) => {
-    const own = fixture.userClient(options);
-    await waitFor(() => own.status === (options.lazyConnect ? 'wait' : 'ready') && isAtRest(own));
-    const db = newDb(options.db ?? 0);
-    const before = snapshot(own);
-    const log = await fixture.commandLog();
+  test.each(settings)(
+    'case 54: it has %s → the locks are right, in its db, and the client is as it was',
+    async (_, options) => {
+      const own = fixture.userClient(options);
+      await waitFor(() => own.status === (options.lazyConnect ? 'wait' : 'ready') && isAtRest(own));
+      const db = newDb(options.db ?? 0);
+      const before = snapshot(own);
+      const log = await fixture.commandLog();
 
-    const client = fixture.client({ connection: own });
-    const plain = fixture.client({ connection: `${fixture.server.url}/${options.db ?? 0}` });
-    const lock = await client.acquire('order', { ttl: 1_000 });
+      const client = fixture.client({ connection: own });
+      const plain = fixture.client({ connection: `${fixture.server.url}/${options.db ?? 0}` });
+      const lock = await client.acquire('order', { ttl: 1_000 });
 
-    expect(lock.fencingToken).toEqual(expect.any(Number));
-    expect(lock.remaining).toBeLessThanOrEqual(1_000);
-    expect(await db.hkeys(fixture.redisKey('order'))).toEqual([expect.stringMatching(new RegExp(`/${lock.fencingToken}$`))]);
-    // Nothing anywhere else: no other db, no other prefix.
-    expect(String(await fixture.redis.info('keyspace')).match(/^db\d+/gm)).toEqual([`db${options.db ?? 0}`]);
-    expect((await db.keys('*')).sort()).toEqual([`${fixture.prefix}:fence`, fixture.redisKey('order')]);
-    // It excludes a client that was made of a URL, in both directions.
-    expect(await plain.tryAcquire('order')).toBeNull();
-    const busy = await rejection(fixture.client({ connection: own }).acquire('order', { wait: 0 }));
-    expect(busy).toMatchObject({ code: 'LOCK_BUSY', holder: { remainingMs: expect.any(Number) } });
-    let last = await db.pttl(fixture.redisKey('order'));
-    await waitFor(async () => last < (last = await db.pttl(fixture.redisKey('order'))), { what: 'it is renewed' });
-    expect(await lock.release()).toBe('released');
-    const theirs = await plain.acquire('order');
-    expect(await client.tryAcquire('order')).toBeNull();
-    expect(await client.isLocked('order')).toBe(true);
-    expect(await theirs.release()).toBe('released');
-    expect(await db.keys('*')).toEqual([`${fixture.prefix}:fence`]);
-    await client.close();
+      expect(lock.fencingToken).toEqual(expect.any(Number));
+      expect(lock.remaining).toBeLessThanOrEqual(1_000);
+      expect(await db.hkeys(fixture.redisKey('order'))).toEqual([
+        expect.stringMatching(new RegExp(`/${lock.fencingToken}$`)),
+      ]);
+      // Nothing anywhere else: no other db, no other prefix.
+      expect(String(await fixture.redis.info('keyspace')).match(/^db\d+/gm)).toEqual([`db${options.db ?? 0}`]);
+      expect((await db.keys('*')).sort()).toEqual([`${fixture.prefix}:fence`, fixture.redisKey('order')]);
+      // It excludes a client that was made of a URL, in both directions.
+      expect(await plain.tryAcquire('order')).toBeNull();
+      const busy = await rejection(fixture.client({ connection: own }).acquire('order', { wait: 0 }));
+      expect(busy).toMatchObject({ code: 'LOCK_BUSY', holder: { remainingMs: expect.any(Number) } });
+      let last = await db.pttl(fixture.redisKey('order'));
+      await waitFor(async () => last < (last = await db.pttl(fixture.redisKey('order'))), { what: 'it is renewed' });
+      expect(await lock.release()).toBe('released');
+      const theirs = await plain.acquire('order');
+      expect(await client.tryAcquire('order')).toBeNull();
+      expect(await client.isLocked('order')).toBe(true);
+      expect(await theirs.release()).toBe('released');
+      expect(await db.keys('*')).toEqual([`${fixture.prefix}:fence`]);
+      await client.close();
 
-    expect(snapshot(own)).toEqual(before);
-    expect(options.lazyConnect ? [] : await log.sentBy(own)).toEqual([]);
-  });
+      expect(snapshot(own)).toEqual(before);
+      expect(options.lazyConnect ? [] : await log.sentBy(own)).toEqual([]);
+    },
+  );
 
   test('case 54: the lock client is closed → the own client still works, with its own options', async () => {
     const own = fixture.userClient({ keyPrefix: 'app:', db: 5, stringNumbers: true });
@@ -118,7 +130,13 @@ describeWithRedisServer("Input: the user's own client", () => {
 
   test('case 54: an offline queue, and Redis is not there → unreachable, and nothing is queued behind our back', async () => {
     const port = await freePort();
-    const own = new Redis({ port, host: '127.0.0.1', lazyConnect: true, enableOfflineQueue: true, maxRetriesPerRequest: null });
+    const own = new Redis({
+      port,
+      host: '127.0.0.1',
+      lazyConnect: true,
+      enableOfflineQueue: true,
+      maxRetriesPerRequest: null,
+    });
     const client = fixture.client({ connection: own, commandTimeout: 300 });
     expect(await rejection(client.acquire('order', { wait: 0 }))).toBeInstanceOf(LockUnavailableError);
     expect(own.status).toBe('wait');
@@ -126,7 +144,13 @@ describeWithRedisServer("Input: the user's own client", () => {
   });
 
   test('case 54: options instead of a client, with what would break a lock → the locks are right, and the object is as it was', async () => {
-    const options: RedisOptions = { port: fixture.server.port, keyPrefix: 'app:', db: 5, stringNumbers: true, lazyConnect: true };
+    const options: RedisOptions = {
+      port: fixture.server.port,
+      keyPrefix: 'app:',
+      db: 5,
+      stringNumbers: true,
+      lazyConnect: true,
+    };
     const copy = { ...options };
     const client = fixture.client({ connection: options });
     const lock = await client.acquire('order', { ttl: '1m' });

@@ -67,20 +67,26 @@ describeWithRedisServer('Obtaining: Redis is out of reach', () => {
   test.each([
     { when: 'before a command times out', commandTimeout: 1_000, wait: 900 },
     { when: 'after commands have timed out', commandTimeout: 300, wait: 1_350 },
-  ])('case 4: Redis hangs after it said that the key is held, deadline $when → unreachable, not held', async ({ commandTimeout, wait }) => {
-    const [holder, client] = [fixture.client(), fixture.client({ commandTimeout, backoff: { initial: 10, max: 20 } })];
-    const lock = await holder.acquire('order', { ttl: '1m' });
-    const log = await fixture.commandLog();
+  ])(
+    'case 4: Redis hangs after it said that the key is held, deadline $when → unreachable, not held',
+    async ({ commandTimeout, wait }) => {
+      const [holder, client] = [
+        fixture.client(),
+        fixture.client({ commandTimeout, backoff: { initial: 10, max: 20 } }),
+      ];
+      const lock = await holder.acquire('order', { ttl: '1m' });
+      const log = await fixture.commandLog();
 
-    const acquiring = rejection(client.acquire('order', { wait }));
-    await waitFor(async () => (await log.count('acquire')) > 0);
-    fixture.server.pause();
-    expect(await acquiring).toBeInstanceOf(LockUnavailableError);
+      const acquiring = rejection(client.acquire('order', { wait }));
+      await waitFor(async () => (await log.count('acquire')) > 0);
+      fixture.server.pause();
+      expect(await acquiring).toBeInstanceOf(LockUnavailableError);
 
-    fixture.server.resume();
-    await lock.release();
-    await fixture.expectNothingLeft();
-  });
+      fixture.server.resume();
+      await lock.release();
+      await fixture.expectNothingLeft();
+    },
+  );
 
   test('case 4: what a hanging Redis took all the same → given back as soon as it answers', async () => {
     // The hang is in the replies: the command has been carried out, and nobody hears of it.

@@ -73,7 +73,9 @@ describeWithRedisServer('Obtaining: how long it takes, and what is got then', ()
   test('case 5: obtained after a wait longer than its lease → the whole lease is ahead, here and in Redis', async () => {
     const [holder, client] = [fixture.client(), fixture.client()];
     const first = await holder.acquire('order', { ttl: '1m' });
-    const acquired = await untilItWaited(client.acquire('order', { ttl: 1_500, wait: '1m' }), 1_800, () => first.release());
+    const acquired = await untilItWaited(client.acquire('order', { ttl: 1_500, wait: '1m' }), 1_800, () =>
+      first.release(),
+    );
 
     expect(acquired.waitedMs).toBeGreaterThan(1_800);
     expect(acquired.lock.remaining).toBeGreaterThan(750);
@@ -84,7 +86,9 @@ describeWithRedisServer('Obtaining: how long it takes, and what is got then', ()
   test('case 5: obtained after a long wait behind a caller of the same process → the whole lease is ahead', async () => {
     const client = fixture.client();
     const first = await client.acquire('order', { ttl: '1m' });
-    const acquired = await untilItWaited(client.acquire('order', { ttl: 1_500, wait: '1m' }), 1_800, () => first.release());
+    const acquired = await untilItWaited(client.acquire('order', { ttl: 1_500, wait: '1m' }), 1_800, () =>
+      first.release(),
+    );
 
     expect(acquired.lock.remaining).toBeGreaterThan(750);
     expect(await fixture.lease('order')).toBeGreaterThan(750);

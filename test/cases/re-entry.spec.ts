@@ -24,29 +24,32 @@ describeWithRedisServer('Re-entry', () => {
   const nestings = Object.keys(ways).flatMap((outer) => Object.keys(ways).map((inner) => [outer, inner] as const));
   const way = (name: string): (typeof ways)[string] => ways[name] as (typeof ways)[string];
 
-  test.each(nestings)('case 23: %s inside of which %s asks for the same key → no deadlock, and still held by the same token after it', async (outer, inner) => {
-    const client = fixture.client();
-    const log = await fixture.commandLog();
-    const seen: { tokens: number[]; holds: string[][] } = { tokens: [], holds: [] };
-    const look = async (lock: LockHandle): Promise<void> => {
-      seen.tokens.push(lock.fencingToken, currentLock('order').fencingToken);
-      seen.holds.push(await fixture.holds('order'));
-    };
-    await way(outer)(client, async (a) => {
-      await look(a);
-      await way(inner)(client, look);
-      await look(a);
-      expect(a.held).toBe(true);
-      expect(await fixture.client().tryAcquire('order')).toBeNull();
-    });
+  test.each(nestings)(
+    'case 23: %s inside of which %s asks for the same key → no deadlock, and still held by the same token after it',
+    async (outer, inner) => {
+      const client = fixture.client();
+      const log = await fixture.commandLog();
+      const seen: { tokens: number[]; holds: string[][] } = { tokens: [], holds: [] };
+      const look = async (lock: LockHandle): Promise<void> => {
+        seen.tokens.push(lock.fencingToken, currentLock('order').fencingToken);
+        seen.holds.push(await fixture.holds('order'));
+      };
+      await way(outer)(client, async (a) => {
+        await look(a);
+        await way(inner)(client, look);
+        await look(a);
+        expect(a.held).toBe(true);
+        expect(await fixture.client().tryAcquire('order')).toBeNull();
+      });
 
-    expect(new Set(seen.tokens).size).toBe(1);
-    expect(seen.holds).toHaveLength(3);
-    expect(new Set(seen.holds.map(String)).size).toBe(1);
-    const ours = (await log.calls()).filter(({ args }) => seen.holds[0]?.[0]?.startsWith(args[0] ?? ''));
-    expect(ours.map(({ script }) => script)).toEqual(['acquire', 'release']);
-    await fixture.expectNothingLeft();
-  });
+      expect(new Set(seen.tokens).size).toBe(1);
+      expect(seen.holds).toHaveLength(3);
+      expect(new Set(seen.holds.map(String)).size).toBe(1);
+      const ours = (await log.calls()).filter(({ args }) => seen.holds[0]?.[0]?.startsWith(args[0] ?? ''));
+      expect(ours.map(({ script }) => script)).toEqual(['acquire', 'release']);
+      await fixture.expectNothingLeft();
+    },
+  );
 
   test('case 23: the inner work throws → the outer one still holds, and goes on', async () => {
     const client = fixture.client();

@@ -14,7 +14,8 @@ describeWithRedisServer('Releasing: when a process ends', () => {
     return process;
   }
 
-  const connections = async (): Promise<number> => (await fixture.redis.client('LIST')).toString().trim().split('\n').length;
+  const connections = async (): Promise<number> =>
+    (await fixture.redis.client('LIST')).toString().trim().split('\n').length;
 
   test('case 22: SIGTERM while a body holds the lock → drained, released, closed, in this order', async () => {
     const before = await connections();
@@ -66,7 +67,9 @@ describeWithRedisServer('Releasing: when a process ends', () => {
     const ttl = 1_500;
     const process = await holder({ ttl });
     const { fencingToken } = await process.said('holding');
-    const acquiring = next.acquire('order', { ttl: '1m', wait: '1m' }).then((lock) => ({ lock, at: performance.now() }));
+    const acquiring = next
+      .acquire('order', { ttl: '1m', wait: '1m' })
+      .then((lock) => ({ lock, at: performance.now() }));
     // It is alive and renews.
     await fixture.untilRenewed('order', 2);
     process.kill('SIGKILL');

@@ -27,7 +27,9 @@ export class ChildProcess {
     const path = fileURLToPath(new URL(script, import.meta.url));
     // Nothing of Jest's own flags, such as its module loader.
     const env = { ...process.env, NODE_OPTIONS: '' };
-    return new ChildProcess(spawn(process.execPath, [path, JSON.stringify(config)], { env, stdio: ['pipe', 'pipe', 'pipe'] }));
+    return new ChildProcess(
+      spawn(process.execPath, [path, JSON.stringify(config)], { env, stdio: ['pipe', 'pipe', 'pipe'] }),
+    );
   }
 
   /** Waits until it has said this. */

@@ -94,7 +94,7 @@ function quoted(text: string): string[] {
     word.replace(/\\(x[\da-f]{2}|.)/g, (_, escape: string) =>
       escape.length > 1
         ? String.fromCharCode(parseInt(escape.slice(1), 16))
-        : (({ n: '\n', r: '\r', t: '\t' })[escape] ?? escape),
+        : ({ n: '\n', r: '\r', t: '\t' }[escape] ?? escape),
     ),
   );
 }

@@ -1,6 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import type { Redis, RedisOptions } from 'ioredis';
-import { createLockClient, type LockClient, type LockClientOptions, type LockEvents, type LockHandle } from 'nestjs-redis-lock';
+import {
+  createLockClient,
+  type LockClient,
+  type LockClientOptions,
+  type LockEvents,
+  type LockHandle,
+} from 'nestjs-redis-lock';
 import { EventEmitter, once } from 'node:events';
 import { startRedis, type RedisServer } from '../../../scripts/lib/servers.mjs';
 import { newRedis, uniquePrefix } from '../../support/redis.js';
@@ -115,14 +121,19 @@ export class LockFixture {
   /** Makes somebody else the owner of a key, whoever holds it now: what a failover or a human can do. */
   async giveToSomebodyElse(key: string): Promise<Record<string, string>> {
     const theirs = { 'somebody-else#1/9000000000000000': '9000000000000' };
-    await this.redis.multi().del(this.redisKey(key)).hset(this.redisKey(key), theirs).persist(this.redisKey(key)).exec();
+    await this.redis
+      .multi()
+      .del(this.redisKey(key))
+      .hset(this.redisKey(key), theirs)
+      .persist(this.redisKey(key))
+      .exec();
     return theirs;
   }
 
   /** Waits until a lease was extended so many times: each time, what is left of it goes up. */
   async untilRenewed(key: string, times: number): Promise<void> {
     let last = await this.lease(key);
-    for (let seen = 0; seen < times; ) {
+    for (let seen = 0; seen < times;) {
       last = await waitFor(
         async () => {
           const left = await this.lease(key);

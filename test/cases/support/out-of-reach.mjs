@@ -26,7 +26,13 @@ async function tally(promises) {
 if (unhandled) {
   void Promise.reject(new Error('nobody handles this'));
 } else {
-  const locks = createLockClient({ connection: url, prefix, commandTimeout: 200, shutdown: { drain: 0 }, logger: { warn() {} } });
+  const locks = createLockClient({
+    connection: url,
+    prefix,
+    commandTimeout: 200,
+    shutdown: { drain: 0 },
+    logger: { warn() {} },
+  });
   const names = Array.from({ length: 20 }, (_, n) => `order ${n}`);
 
   let holding = 0;

@@ -62,12 +62,13 @@ function checkUrl(url: string): string {
 
 /** What was given is described and not shown: there may be a password in it. */
 function refused(source: unknown): LockArgumentError {
-  const given =
+  const described =
     typeof source === 'object' && source !== null ? `a ${source.constructor?.name ?? 'bare object'}` : typeof source;
+  const given = typeof source === 'string' ? 'another text' : described;
   return new LockArgumentError(
-    `Option "connection" must be a URL (redis://…, rediss://… or the path of a socket), ioredis options, or an ioredis ` +
-      `client of one Redis (new Redis(…)), but it is ${given === 'string' ? 'a text that is none of these' : given}. ` +
-      'Other clients, such as node-redis, and ioredis Cluster are not supported; pass their URL or options.',
+    `Option "connection" is ${given}, but must be a URL (redis://…, rediss://… or the path of a socket), ioredis ` +
+      'options, or an ioredis client of one Redis (new Redis(…)). Other clients, such as node-redis, and ioredis ' +
+      'Cluster are not supported; pass their URL or options.',
     'connection',
   );
 }
