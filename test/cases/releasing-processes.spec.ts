@@ -15,7 +15,9 @@ describeWithRedisServer('Releasing: when a process ends', () => {
   }
 
   const connections = async (): Promise<number> =>
-    (await fixture.redis.client('LIST')).toString().trim().split('\n').length;
+    String(await fixture.redis.client('LIST'))
+      .trim()
+      .split('\n').length;
 
   test('case 22: SIGTERM while a body holds the lock → drained, released, closed, in this order', async () => {
     const before = await connections();

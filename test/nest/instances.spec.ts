@@ -158,6 +158,25 @@ describeWithRedis('Which instances are locked', () => {
     expect(await rejection(service.buy(7))).toBeInstanceOf(LockBusyError);
   });
 
+  test('case 29: an override with its own decorator that calls an override by super → each has its lock', async () => {
+    // Of its own, so that no other test has built the class in the middle before.
+    @Injectable()
+    class Middle extends Base {
+      override async buy(id: number): Promise<string[]> {
+        return ['middle', ...heldOf(`order:${id}`)];
+      }
+    }
+    @Injectable()
+    class Last extends Middle {
+      @Locked('child:<id>', { wait: 0 })
+      override async buy(id: number): Promise<string[]> {
+        return ['last', ...heldOf(`order:${id}`, `child:${id}`), ...(await super.buy(id))];
+      }
+    }
+    const service = (await fixture.module({ providers: [Last] })).get(Last);
+    expect(await service.buy(7)).toEqual(['last', 'child:7', 'middle', 'order:7']);
+  });
+
   test('case 29: an override of a method with two locks → both', async () => {
     const service = (await fixture.module({ providers: [OverridesTwoLocks] })).get(OverridesTwoLocks);
     expect(await service.buy(7, 1)).toEqual(['override', 'order:7', 'user:1']);

@@ -71,7 +71,7 @@ export class CommandLog {
   /** What came over the connection that a client has now. */
   async sentBy(redis: Redis): Promise<string[][]> {
     await this.complete();
-    const { localPort } = Reflect.get(redis, 'stream') as Socket;
+    const { localPort } = redis.stream;
     return this.commands.filter(({ source }) => source === `127.0.0.1:${localPort}`).map(({ command }) => command);
   }
 

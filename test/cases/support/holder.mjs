@@ -3,10 +3,10 @@
 import { createLockClient } from 'nestjs-redis-lock';
 import { createInterface } from 'node:readline';
 
-const { url, prefix, ttl = '30s', drain = '10s', stubborn = false } = JSON.parse(process.argv[2]);
+const { url, prefix, ttl = '30s', drain = '10s', stubborn = false } = JSON.parse(process.argv[2] ?? '{}');
 
 /** @param {string} event @param {object} [details] */
-const say = (event, details) => console.log(JSON.stringify({ event, ...details }));
+const say = (event, details) => process.stdout.write(`${JSON.stringify({ event, ...details })}\n`);
 
 const locks = createLockClient({ connection: url, prefix, shutdown: { drain }, logger: { warn() {} } });
 locks.events.on('released', ({ outcome }) => say('released', { outcome }));
@@ -15,7 +15,7 @@ locks.events.on('lost', ({ reason }) => say('lost', { reason }));
 const input = createInterface({ input: process.stdin });
 const told = new Promise((resolve) => input.once('line', resolve));
 
-process.once('SIGTERM', async () => {
+async function shutDown() {
   say('SIGTERM');
   const closing = locks.close();
   await locks.acquire('another', { wait: 0 }).catch(({ code }) => say('newcomer refused', { code }));
@@ -23,7 +23,8 @@ process.once('SIGTERM', async () => {
   say('closed');
   input.close();
   process.stdin.destroy();
-});
+}
+process.once('SIGTERM', () => void shutDown());
 
 const work = locks.run(
   'order',

@@ -3,10 +3,10 @@
 import { createLockClient } from 'nestjs-redis-lock';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const { url, prefix, unhandled } = JSON.parse(process.argv[2]);
+const { url, prefix, unhandled } = JSON.parse(process.argv[2] ?? '{}');
 
 /** @param {string} event @param {object} [details] */
-const say = (event, details) => console.log(JSON.stringify({ event, ...details }));
+const say = (event, details) => process.stdout.write(`${JSON.stringify({ event, ...details })}\n`);
 
 /**
  * How many of these ended in which way.

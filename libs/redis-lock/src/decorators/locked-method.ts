@@ -100,16 +100,17 @@ function lockOverrides(instance: object): void {
     prototype = Object.getPrototypeOf(prototype) as object | null
   ) {
     for (const [name, calls] of lockedMethods.get(prototype) ?? []) {
-      const override = derived.find((candidate) => Object.hasOwn(candidate, name));
-      const descriptor = override && Object.getOwnPropertyDescriptor(override, name);
-      if (!override || typeof descriptor?.value !== 'function' || originals.has(descriptor.value as Method)) continue;
-      Object.defineProperty(override, name, {
-        ...descriptor,
-        value: calls.reduce((method, call) => wrap(nameOf(override), name, method, call), descriptor.value as Method),
-      });
+      for (const override of derived) lockOverride(override, name, calls);
     }
     derived.push(prototype);
   }
+}
+
+function lockOverride(override: object, name: PropertyKey, calls: readonly LockedCall[]): void {
+  const descriptor = Object.getOwnPropertyDescriptor(override, name);
+  if (typeof descriptor?.value !== 'function' || originals.has(descriptor.value as Method)) return;
+  const locked = calls.reduce((method, call) => wrap(nameOf(override), name, method, call), descriptor.value as Method);
+  Object.defineProperty(override, name, { ...descriptor, value: locked });
 }
 
 function wrap(className: string, name: PropertyKey, original: Method, call: LockedCall): Method {

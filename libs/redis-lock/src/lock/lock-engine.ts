@@ -63,7 +63,8 @@ export class LockEngine {
     const queue = this.queues.enter(key.text);
     const patience = new Patience({
       key: key.text,
-      limitMs: settings.waitMs === 0 ? this.settings.commandTimeoutMs : settings.waitMs,
+      // One attempt has the time limit of its command.
+      limitMs: settings.waitMs === 0 ? Infinity : settings.waitMs,
       signal: settings.signal,
       deadlineError: (waitedMs) => this.deadlineError(key.text, queue, waitedMs),
     });

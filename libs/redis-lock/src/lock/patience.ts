@@ -1,6 +1,7 @@
 import { onAbort } from './abort-listeners.js';
 import { elapsedSince, now } from './clock.js';
 import { LockAbortedError, type LockError } from './lock.errors.js';
+import { setPatientTimeout } from './timeout.js';
 
 export interface PatienceLimits {
   readonly key: string;
@@ -27,7 +28,8 @@ export class Patience {
     const { signal, key, limitMs } = limits;
     if (signal?.aborted) this.stop(new LockAbortedError(key, signal.reason));
     else if (signal) this.forgetSignal = onAbort(signal, () => this.stop(new LockAbortedError(key, signal.reason)));
-    if (limitMs !== Infinity) this.timer = setTimeout(() => this.stop(limits.deadlineError(this.elapsedMs)), limitMs);
+    if (limitMs !== Infinity)
+      this.timer = setPatientTimeout(() => this.stop(limits.deadlineError(this.elapsedMs)), limitMs);
   }
 
   get elapsedMs(): number {

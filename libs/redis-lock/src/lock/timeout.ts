@@ -1,4 +1,12 @@
 /**
+ * A timer that lets what has arrived in the meantime be read first: after a stall of the event loop, timers run before
+ * the answers that wait in the sockets.
+ */
+export function setPatientTimeout(callback: () => void, ms: number): NodeJS.Timeout {
+  return setTimeout(() => setImmediate(callback), ms);
+}
+
+/**
  * The promise's outcome, or after `ms` the rejection that `late` makes. The promise itself goes on; who needs its late
  * outcome keeps it.
  */
@@ -7,7 +15,7 @@ export async function withTimeout<T>(promise: Promise<T>, ms: number, late: () =
   try {
     return await Promise.race([
       promise,
-      new Promise<never>((_, reject) => (timer = setTimeout(() => reject(late()), ms))),
+      new Promise<never>((_, reject) => (timer = setPatientTimeout(() => reject(late()), ms))),
     ]);
   } finally {
     clearTimeout(timer);

@@ -57,7 +57,7 @@ export class RedisConnection {
     args: Args,
     { withinMs = this.options.commandTimeoutMs, stillWanted }: SendLimits = {},
   ): Promise<Reply> {
-    if (!this.prepared) await this.untilReady(name, withinMs);
+    await this.untilReady(name, withinMs);
     const rest = [keys.length, ...keys, ...args];
     const send = async (command: string, text: string): Promise<Reply> => {
       if (stillWanted?.() === false) throw notWanted(name);
@@ -73,6 +73,19 @@ export class RedisConnection {
     }
   }
 
+  /**
+   * Waits until the connection is ready and the clock of the server is known.
+   * @throws LockUnavailableError after `withinMs`.
+   */
+  async untilReady(name: string, withinMs: number): Promise<void> {
+    if (this.prepared) return;
+    await withTimeout(this.ready, withinMs, () => {
+      const cause = this.lastError;
+      const why = cause instanceof Error ? ` (${cause.message})` : '';
+      return new LockUnavailableError(name, `Redis is out of reach${why}`, { cause, mayHaveRun: false });
+    });
+  }
+
   async close(): Promise<void> {
     // Between two attempts to connect there is no socket, and none that could end.
     if (this.redis.status === 'reconnecting' || this.redis.status === 'end') return this.redis.disconnect();
@@ -85,14 +98,6 @@ export class RedisConnection {
 
   private whenPrepared(): Promise<void> {
     return new Promise((resolve) => (this.becomeReady = resolve));
-  }
-
-  private async untilReady(name: string, withinMs: number): Promise<void> {
-    await withTimeout(this.ready, withinMs, () => {
-      const cause = this.lastError;
-      const why = cause instanceof Error ? ` (${cause.message})` : '';
-      return new LockUnavailableError(name, `Redis is out of reach${why}`, { cause, mayHaveRun: false });
-    });
   }
 
   /** Learns the server's clock and gives it the scripts, then lets the callers through. */

@@ -42,6 +42,7 @@ export class RedisLockStore implements LockStore {
   async acquire({ key, member, leaseMs, withinMs, stillWanted }: AcquireCommand): Promise<AcquireReply> {
     const { clock } = this.connection;
     const called = performance.now();
+    await this.connection.untilReady(key, withinMs);
     const keys = [physicalKey(this.prefix, key), fenceKey(this.prefix)];
     // A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time.
     for (let late = 0; late < 2; late++) {
