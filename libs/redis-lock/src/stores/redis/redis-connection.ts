@@ -122,6 +122,10 @@ export class RedisConnection {
   }
 
   private onClose(): void {
+    // ioredis keeps the timer of an unanswered command when its socket closes: it would end the next socket, and keep a
+    // process alive that has closed everything.
+    clearTimeout(Reflect.get(this.redis, 'socketTimeoutTimer') as NodeJS.Timeout | undefined);
+    Reflect.set(this.redis, 'socketTimeoutTimer', undefined);
     if (!this.prepared) return;
     this.prepared = false;
     this.ready = this.whenPrepared();
