@@ -125,7 +125,7 @@ describeWithRedisServer('Holding: renewal', () => {
 
   test.each([50, 20, 5])('case 15: a lease of %i ms → no tight loop, whether it is lost or not', async (ttl) => {
     const client = fixture.client();
-    await client.isLocked('connected');
+    await fixture.connected(client);
     const log = await fixture.commandLog();
     const started = performance.now();
     const untilLost = async ({ signal }: LockHandle): Promise<unknown> =>

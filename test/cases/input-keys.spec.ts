@@ -78,7 +78,7 @@ describeWithRedisServer('Input: keys', () => {
     ['an object', { id: 1 }, /must be a string/],
   ])('case 52: a key that is none (%s) → a clear error before any command', async (_, key, message) => {
     const client = fixture.client();
-    await client.isLocked('connected');
+    await fixture.connected(client);
     const log = await fixture.commandLog();
     for (const attempt of [
       client.run(key as string, () => 'never'),

@@ -21,7 +21,7 @@ describeWithRedisServer('Input: options', () => {
     'case 51: %s is %p → an error that names the option and the lock, before any command',
     async (option, value) => {
       const client = fixture.client();
-      await client.isLocked('connected');
+      await fixture.connected(client);
       const log = await fixture.commandLog();
       const bad = { [option]: value } as LockOptions;
       const work = (): never => {

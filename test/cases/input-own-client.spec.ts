@@ -117,7 +117,7 @@ describeWithRedisServer("Input: the user's own client", () => {
     const proxy = await fixture.proxy();
     const own = fixture.userClient({ maxRetriesPerRequest: null, enableOfflineQueue: true }, proxy.url);
     const client = fixture.client({ connection: own, commandTimeout: '30s' });
-    await client.isLocked('connected');
+    await fixture.connected(client);
     await waitFor(() => own.status === 'ready' && isAtRest(own));
     const log = await fixture.commandLog();
     proxy.dropReplies(1);

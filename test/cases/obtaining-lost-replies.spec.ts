@@ -91,7 +91,7 @@ describeWithRedisServer('Obtaining: replies that are lost or late', () => {
 
   test('case 2: the command of a caller who has given up is carried out late → what it took is given back', async () => {
     const client = fixture.client();
-    await client.isLocked('connected');
+    await fixture.connected(client);
     const caller = new AbortController();
     fixture.server.pause();
 

@@ -20,7 +20,7 @@ describeWithRedisServer('Obtaining: Redis is out of reach', () => {
   test('case 4: Redis goes down → unreachable at the deadline, and obtained once Redis is back', async () => {
     await using server = await startRedis();
     const client = fixture.client({ connection: server.url });
-    await client.isLocked('connected');
+    await fixture.connected(client);
     await server.kill();
 
     const { result: error, ms } = await timed(async () => rejection(client.acquire('order', { wait: 300 })));
@@ -35,7 +35,7 @@ describeWithRedisServer('Obtaining: Redis is out of reach', () => {
 
   test('case 4: Redis hangs, wait 0 → unreachable after commandTimeout, not busy', async () => {
     const client = fixture.client({ commandTimeout: 300 });
-    await client.isLocked('connected');
+    await fixture.connected(client);
     fixture.server.pause();
     const { result: error, ms } = await timed(async () => rejection(client.acquire('order', { wait: 0 })));
     expect(error).toBeInstanceOf(LockUnavailableError);
@@ -48,7 +48,7 @@ describeWithRedisServer('Obtaining: Redis is out of reach', () => {
 
   test('case 4: Redis hangs while callers queue → each of them gets unreachable at its own deadline', async () => {
     const client = fixture.client();
-    await client.isLocked('connected');
+    await fixture.connected(client);
     fixture.server.pause();
     const errors = await Promise.all(
       [300, 500, 700].map(async (wait) => timed(async () => rejection(client.acquire('order', { wait })))),
@@ -100,7 +100,7 @@ describeWithRedisServer('Obtaining: Redis is out of reach', () => {
 
   test('case 4: Redis wakes up after the deadline of what it had received → it takes nothing', async () => {
     const client = fixture.client({ commandTimeout: 300 });
-    await client.isLocked('connected');
+    await fixture.connected(client);
     fixture.server.pause();
     expect(await rejection(client.acquire('order', { ttl: '1m', wait: 0 }))).toBeInstanceOf(LockUnavailableError);
     const givenUp = performance.now();

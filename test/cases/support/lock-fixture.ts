@@ -68,8 +68,18 @@ export class LockFixture {
   async clientBehindProxy(options: Partial<LockClientOptions> = {}): Promise<{ proxy: TcpProxy; client: LockClient }> {
     const proxy = await this.proxy();
     const client = this.client({ connection: proxy.url, ...options });
-    await client.isLocked('connected');
+    await this.connected(client);
     return { proxy, client };
+  }
+
+  /** Waits until a client is connected and has nothing under way. */
+  async connected(client: LockClient): Promise<void> {
+    await waitFor(async () =>
+      client.isLocked('connected').then(
+        () => true,
+        () => false,
+      ),
+    );
   }
 
   /** A client of the user: closed after the test. */

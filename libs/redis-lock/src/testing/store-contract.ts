@@ -14,7 +14,7 @@ export interface StoreUnderTest {
 /** One check of the contract: give `name` and `run` to the test runner. */
 export interface StoreCheck {
   readonly name: string;
-  run(): Promise<void>;
+  readonly run: () => Promise<void>;
 }
 
 const LEASE = 30_000;

@@ -88,7 +88,8 @@ export class RedisConnection {
 
   async close(): Promise<void> {
     // Between two attempts to connect there is no socket, and none that could end.
-    if (this.redis.status === 'reconnecting' || this.redis.status === 'end') return this.redis.disconnect();
+    if (this.redis.status === 'end') return;
+    if (this.redis.status === 'reconnecting') return this.redis.disconnect();
     const ended = new Promise<void>((resolve) => this.redis.once('end', resolve));
     this.redis.disconnect();
     await withTimeout(ended, this.options.commandTimeoutMs, () => new Error('the socket did not end')).catch(() =>

@@ -34,6 +34,8 @@ export function openRedis(source: RedisConnectionSource, commandTimeoutMs: numbe
     monitor: false,
     commandTimeout: undefined,
     socketTimeout: 2 * commandTimeoutMs,
+    // ioredis waits this long for a socket to end, also for one that has ended already.
+    disconnectTimeout: 50,
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
     retryStrategy: (times) => Math.min(1_000, 25 * 2 ** Math.min(times, 10)) * (0.75 + Math.random() / 2),
   };
