@@ -1,6 +1,8 @@
 // Compiled, never run: what must and what must not type-check. An expected error that does not come is an error itself.
 import type { Observable } from 'rxjs';
-import { CronLocked, Locked, lockKey, type LockService } from 'nestjs-redis-lock';
+import { CronLocked, Locked, lockKey, type LockedOptions, type LockService } from 'nestjs-redis-lock';
+
+declare const anyOptions: LockedOptions;
 
 export class Accepted {
   @Locked('order:<userId>:<dto.voucherId>', { wait: '2s' })
@@ -76,6 +78,12 @@ export class Refused {
   // @ts-expect-error undefined may come out of a skipped call
   @Locked('all', { onBusy: 'skip' })
   async skipsNumber(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error these options may say skip
+  @Locked('all', anyOptions)
+  async skipsPerhaps(): Promise<number> {
     return 1;
   }
 

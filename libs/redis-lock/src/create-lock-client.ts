@@ -48,7 +48,8 @@ export function resolveParts(
   extra: readonly string[] = [],
 ): LockClientParts {
   const settings = resolveClientSettings(options, owner, [...OWN_OPTIONS, ...extra]);
-  const { connection, store, logger = defaultLogger } = options;
+  const { connection, store } = options;
+  const logger = unbreakable(options.logger ?? defaultLogger);
   const warning = secondsWarning(options.ttl, owner);
   if (warning) logger.warn(warning);
   if (!settings.enabled) return { settings, logger, store: new PassThroughLockStore(), ownsStore: true };
@@ -63,6 +64,19 @@ export function resolveParts(
   }
   if (store === 'memory') return { settings, logger, store: new MemoryLockStore(), ownsStore: true };
   return { settings, logger, store: checkStore(store, owner), ownsStore: false };
+}
+
+/** What a logger throws must not end a lock. */
+function unbreakable(logger: LockLogger): LockLogger {
+  return {
+    warn: (message) => {
+      try {
+        logger.warn(message);
+      } catch {
+        // There is nobody left to tell.
+      }
+    },
+  };
 }
 
 function checkStore(store: unknown, owner: string): LockStore {

@@ -34,7 +34,7 @@ export function CronLocked(name: string, options: CronLockedOptions = {}): Locke
   return (target, property, descriptor) => {
     methodOf('CronLocked', target, property, descriptor);
     const where = `@CronLocked on ${nameOf(target)}.${String(property)}`;
-    const key = LockKey.of(name === '' ? name : `${PREFIX}${name}`);
+    const key = LockKey.of(PREFIX + LockKey.of(name).text);
     const lockOptions = { ...checkOptions(options, where, []), wait: options.wait ?? 0 };
     const method = `${nameOf(target)}.${String(property)}`;
     replaceMethod(target, property, descriptor, (locks, call) =>

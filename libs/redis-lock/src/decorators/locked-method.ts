@@ -108,7 +108,8 @@ function lockOverrides(instance: object): void {
 
 function lockOverride(override: object, name: PropertyKey, calls: readonly LockedCall[]): void {
   const descriptor = Object.getOwnPropertyDescriptor(override, name);
-  if (typeof descriptor?.value !== 'function' || originals.has(descriptor.value as Method)) return;
+  if (typeof descriptor?.value !== 'function') return;
+  if (originals.has(descriptor.value as Method) || lockedMethods.get(override)?.has(name)) return;
   const locked = calls.reduce((method, call) => wrap(nameOf(override), name, method, call), descriptor.value as Method);
   Object.defineProperty(override, name, { ...descriptor, value: locked });
 }

@@ -26,14 +26,18 @@ export interface LockedOptions extends Omit<LockOptions, 'signal'> {
 
 type Lockable = PromiseLike<unknown> | Observable<unknown> | AsyncIterable<unknown>;
 
-/** With `onBusy: 'skip'` the caller may get undefined, so the method's type must allow it. */
-type SkipAllowed<Result, Options> = Options extends { onBusy: 'skip' }
-  ? Result extends PromiseLike<infer Value>
-    ? undefined extends Value
-      ? unknown
-      : { "onBusy: 'skip' gives undefined, which this method's type does not allow": never }
-    : unknown
-  : unknown;
+/** Whether options may say `onBusy: 'skip'`. */
+type MaySkip<Options> = 'onBusy' extends keyof Options ? ('skip' extends Options['onBusy'] ? true : false) : false;
+
+/** A call that is skipped gives undefined, so the method's type must allow it. */
+type SkipAllowed<Result, Options> =
+  MaySkip<Options> extends true
+    ? Result extends PromiseLike<infer Value>
+      ? undefined extends Value
+        ? unknown
+        : { "onBusy: 'skip' gives undefined, which this method's type does not allow": never }
+      : unknown
+    : unknown;
 
 /** What the key function asks for must be what the method is called with. */
 type ArgumentsMatch<Given extends unknown[], Asked extends unknown[]> = Given extends [...Asked, ...unknown[]]
@@ -65,14 +69,18 @@ export type LockedDecorator<Args extends unknown[], Options> = <M extends (...ar
  * async ship(order: Order): Promise<void> { … }
  * ```
  */
-export function Locked<Args extends unknown[] = never, const Options extends LockedOptions = LockedOptions>(
+export function Locked<Args extends unknown[] = never, const Options extends LockedOptions = Record<never, never>>(
   key: MethodKey<Args>,
   options?: Options,
 ): LockedDecorator<[Args] extends [never] ? [] : Args, Options> {
   return (target, name, descriptor) => {
     const method = unwrapped(methodOf('Locked', target, name, descriptor));
     const where = `@Locked on ${nameOf(target)}.${String(name)}`;
-    const { onBusy = 'throw', returns, ...lockOptions } = checkOptions(options ?? {}, where, ['onBusy', 'returns']);
+    const {
+      onBusy = 'throw',
+      returns,
+      ...lockOptions
+    } = checkOptions(options === undefined ? {} : options, where, ['onBusy', 'returns']);
     const keyOf = compileMethodKey(key as MethodKey, method, where);
     const kind = returnKindOf(method, Reflect.getMetadata('design:returntype', target, name), returns);
     replaceMethod(target, name, descriptor, (locks, call, args) =>

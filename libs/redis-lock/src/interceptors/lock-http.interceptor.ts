@@ -1,4 +1,3 @@
-import { types } from 'node:util';
 import { HttpException, Inject, Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
@@ -39,13 +38,13 @@ export class LockHttpInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (this.options.http === false || context.getType() !== 'http') return next.handle();
     return next.handle().pipe(
-      map((value: unknown) => (types.isGeneratorObject(value) ? this.streamOf(value, context) : value)),
+      map((value: unknown) => (isAsyncGenerator(value) ? this.streamOf(value, context) : value)),
       catchError((error: unknown) => throwError(() => this.answer(error, context))),
     );
   }
 
   /** A locked generator asks for its lock when Nest reads its first piece, behind every interceptor. */
-  private async *streamOf(pieces: Generator | AsyncGenerator, context: ExecutionContext): AsyncGenerator {
+  private async *streamOf(pieces: AsyncGenerator, context: ExecutionContext): AsyncGenerator {
     try {
       yield* pieces;
     } catch (error) {
@@ -61,4 +60,8 @@ export class LockHttpInterceptor implements NestInterceptor {
     }
     return new LockHttpException(error);
   }
+}
+
+function isAsyncGenerator(value: unknown): value is AsyncGenerator {
+  return Object.prototype.toString.call(value) === '[object AsyncGenerator]';
 }

@@ -9,7 +9,7 @@ import { LockHandle, type HandleOwner, type ReleaseOutcome } from './lock-handle
 import type { ClientSettings } from './lock-settings.js';
 import { LockUnavailableError, type LockLostError } from './lock.errors.js';
 import { releaseHold } from './releasing.js';
-import { LockScope, runningScope } from './scope.js';
+import { LockScope } from './scope.js';
 import { withTimeout } from './timeout.js';
 import { Watchdog, type WatchdogListener } from './watchdog.js';
 
@@ -45,7 +45,7 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
   /** Enters a hold: as its first scope, or through a scope that is inside of it. */
   open(hold: Hold, through?: LockScope): LockScope {
     hold.entries++;
-    const scope = new LockScope(hold, runningScope(), through);
+    const scope = new LockScope(hold, through);
     scope.handle = new LockHandle(scope, this);
     return scope;
   }
@@ -59,10 +59,9 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     return this.release(hold);
   }
 
-  async extend({ hold }: LockScope, ttl: Duration | undefined): Promise<number> {
+  async extend({ hold }: LockScope, ttl: Duration | undefined): Promise<void> {
     const { ttlMs } = hold.settings;
     await this.setLease(hold, ttl === undefined ? ttlMs : parseDuration(ttl, 'ttl', hold.key.text, { min: 1 }));
-    return hold.remainingMs;
   }
 
   /**

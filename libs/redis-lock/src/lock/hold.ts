@@ -19,7 +19,7 @@ export class Hold {
   minHoldMs: number;
   private state: 'held' | 'lost' | 'ended' = 'held';
   private loss: LockLostError | undefined;
-  private lossListeners: ((error: LockLostError) => void)[] = [];
+  private readonly lossListeners = new Set<(error: LockLostError) => void>();
 
   /**
    * @param leaseFrom when the command that set the lease was sent: the lease cannot have begun earlier.
@@ -78,19 +78,20 @@ export class Hold {
     this.state = 'lost';
     this.loss = new LockLostError(this.key.text, reason, this.token, { cause });
     this.owner.onLost(this, this.loss);
-    const listeners = this.lossListeners;
-    this.lossListeners = [];
-    for (const listener of listeners) listener(this.loss);
+    for (const listener of this.lossListeners) listener(this.loss);
+    this.lossListeners.clear();
   }
 
   /** Nobody uses it any more; what is left is to tell the store. */
   end(): void {
     if (this.state === 'held') this.state = 'ended';
-    this.lossListeners = [];
+    this.lossListeners.clear();
   }
 
-  onLost(listener: (error: LockLostError) => void): void {
+  /** Calls back at the loss, or at once where that has been; returns what takes it back. */
+  onLost(listener: (error: LockLostError) => void): () => void {
     if (this.loss) listener(this.loss);
-    else this.lossListeners.push(listener);
+    else this.lossListeners.add(listener);
+    return () => this.lossListeners.delete(listener);
   }
 }

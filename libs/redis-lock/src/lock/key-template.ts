@@ -102,7 +102,7 @@ function isCanonicalInteger(value: KeyValue): boolean {
 }
 
 function parsePlaceholder(source: string, template: string, where: string): Placeholder {
-  const [path = '', type = 'plain', ...rest] = source.split(':');
+  const [path = '', type, ...rest] = source.split(':');
   const [root = '', ...properties] = path.split('.');
   if (![root, ...properties].every((segment) => SEGMENT.test(segment))) {
     throw new LockArgumentError(
@@ -111,11 +111,11 @@ function parsePlaceholder(source: string, template: string, where: string): Plac
       template,
     );
   }
-  if (rest.length > 0 || (type !== 'plain' && type !== 'int')) {
+  if (rest.length > 0 || (type !== undefined && type !== 'int')) {
     throw new LockArgumentError(
       `${where}: <${source}> in "${template}" asks for an unknown type; ":int" is the only one.`,
       template,
     );
   }
-  return { source, root, path: properties, type };
+  return { source, root, path: properties, type: type ?? 'plain' };
 }

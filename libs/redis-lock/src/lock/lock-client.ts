@@ -11,6 +11,7 @@ import {
   LockArgumentError,
   LockBusyError,
   LockLostError,
+  LockShutdownError,
   LockTimeoutError,
   LockUnavailableError,
 } from './lock.errors.js';
@@ -102,10 +103,11 @@ export class LockClient implements AsyncDisposable {
   /**
    * Whether anybody holds the key now. The answer may be old when it arrives: never decide by it what only a lock can
    * decide.
-   * @throws LockUnavailableError, LockArgumentError.
+   * @throws LockUnavailableError, LockShutdownError, LockArgumentError.
    */
   async isLocked(key: string | LockKey): Promise<boolean> {
     const { text } = LockKey.of(key);
+    if (this.closing) throw new LockShutdownError(text);
     const { commandTimeoutMs } = this.parts.settings;
     const late = (): Error => new LockUnavailableError(text, `Redis did not answer within ${commandTimeoutMs} ms`);
     return (await withTimeout(this.parts.store.inspect(text), commandTimeoutMs, late)).status === 'held';

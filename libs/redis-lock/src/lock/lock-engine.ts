@@ -70,11 +70,12 @@ export class LockEngine {
     });
     const caller = { key, settings, queue, patience, nested };
     this.callers.add(caller);
+    const mayEnter = settings.reentrant && this.settings.enabled;
     try {
       patience.throwIfOver();
       let scope: LockScope | undefined;
       while (!scope) {
-        const around = settings.reentrant ? this.findHolding(key) : undefined;
+        const around = mayEnter ? this.findHolding(key) : undefined;
         scope = around ? await this.reenter(caller, around) : await this.acquire(caller);
       }
       return scope.handle;
@@ -109,15 +110,6 @@ export class LockEngine {
     }
   }
 
-  /** Held, or unreachable? A question that is open for long says that the last answer is no longer true. */
-  private deadlineError(key: string, queue: KeyQueue, waitedMs: number): LockError {
-    const { holder, lastSeen, waiting } = queue;
-    const isSilent = queue.unansweredMs > this.settings.commandTimeoutMs / 2;
-    if (holder && !isSilent) return new LockTimeoutError(key, waitedMs, holder, Math.max(1, waiting));
-    const what = `Redis did not say within ${Math.round(waitedMs)} ms whether it is free`;
-    return new LockUnavailableError(key, what, { cause: lastSeen });
-  }
-
   private findHolding(key: LockKey): LockScope | undefined {
     return findScope(({ hold }) => hold.owner === this.keeper && hold.key.text === key.text);
   }
@@ -125,7 +117,7 @@ export class LockEngine {
   /** A lock of our own: first the turn in this process, then the store. */
   private async acquire(caller: Caller): Promise<LockScope> {
     const { key, settings, queue, patience } = caller;
-    await takeTurn(queue.gate, queue.waiting, caller);
+    await this.takeTurn(queue.gate, queue.waiting, caller);
     try {
       const newMember = (): string => `${this.instance}#${++this.members}`;
       const grant = await this.contention.contend({ key: key.text, queue, settings, patience, newMember });
@@ -144,35 +136,61 @@ export class LockEngine {
   private async reenter(caller: Caller, around: LockScope): Promise<LockScope | undefined> {
     const { hold, inner } = around;
     hold.throwIfLost();
-    await takeTurn(inner, inner.waiting, caller);
-    try {
-      if (!around.running) {
-        inner.leave();
-        return undefined;
-      }
-      hold.throwIfLost();
-      const { ttlMs, minHoldMs } = caller.settings;
-      const isLonger = minHoldMs > hold.minHoldMs;
-      if (!hold.settings.renew || isLonger) {
-        await caller.patience.race(this.keeper.setLease(hold, Math.max(ttlMs, minHoldMs)));
-      }
-      if (isLonger) hold.minHoldMs = minHoldMs;
-      return this.keeper.open(hold, around);
-    } catch (error) {
+    await this.takeTurn(inner, inner.waiting, caller);
+    if (!around.running) {
       inner.leave();
+      return undefined;
+    }
+    // Entered first, so that the hold stays ours while Redis is asked, whoever else leaves it meanwhile.
+    const scope = this.keeper.open(hold, around);
+    try {
+      hold.throwIfLost();
+      await this.adjustHold(hold, caller);
+      return scope;
+    } catch (error) {
+      await this.keeper.leave(scope);
       throw error;
     }
   }
-}
 
-/** @throws LockBusyError when the caller does not want to wait, or too many do already. */
-async function takeTurn(gate: Gate, waiting: number, { key, settings, queue, patience }: Caller): Promise<void> {
-  if (gate.busy && settings.waitMs === 0) {
-    throw new LockBusyError(key.text, 'a caller of this process holds it or waits for it', queue.holder);
+  /** A fixed lease begins anew, and a longer minHold counts. */
+  private async adjustHold(hold: Hold, { settings: { minHoldMs }, patience }: Caller): Promise<void> {
+    const isLonger = minHoldMs > hold.minHoldMs;
+    const { renew, ttlMs } = hold.settings;
+    if (renew && !isLonger) return;
+    await patience.race(this.keeper.setLease(hold, isLonger ? Math.max(ttlMs, minHoldMs) : ttlMs));
+    if (isLonger) hold.minHoldMs = minHoldMs;
   }
-  if (gate.busy && waiting >= settings.maxWaiters) {
-    const reason = `${waiting} callers of this process wait for it, and "maxWaiters" is ${settings.maxWaiters}`;
-    throw new LockBusyError(key.text, reason, queue.holder);
+
+  /** @throws the reason why a caller does not queue: it does not want to, or too many do already. */
+  private async takeTurn(gate: Gate, waiting: number, { key, settings, queue, patience }: Caller): Promise<void> {
+    if (gate.busy && settings.waitMs === 0) {
+      throw this.refusal(key.text, queue, 'a caller of this process holds it or waits for it');
+    }
+    if (gate.busy && waiting >= settings.maxWaiters) {
+      const reason = `${waiting} callers of this process wait for it, and "maxWaiters" is ${settings.maxWaiters}`;
+      throw this.refusal(key.text, queue, reason);
+    }
+    await gate.enter(patience);
   }
-  await gate.enter(patience);
+
+  private refusal(key: string, queue: KeyQueue, reason: string): LockError {
+    if (!this.isOutOfReach(queue)) return new LockBusyError(key, reason, queue.holder);
+    return new LockUnavailableError(key, 'Redis does not answer those who wait for it', { cause: queue.lastSeen });
+  }
+
+  private deadlineError(key: string, queue: KeyQueue, waitedMs: number): LockError {
+    const { holder, lastSeen, waiting } = queue;
+    if (holder && !this.isOutOfReach(queue)) {
+      return new LockTimeoutError(key, waitedMs, holder, Math.max(1, waiting));
+    }
+    const what = `Redis did not say within ${Math.round(waitedMs)} ms whether it is free`;
+    return new LockUnavailableError(key, what, { cause: lastSeen });
+  }
+
+  /** Held, or out of reach? A question that is open for long says that the last answer is no longer true. */
+  private isOutOfReach({ hold, lastSeen, unansweredMs }: KeyQueue): boolean {
+    if (hold) return false;
+    return lastSeen instanceof LockUnavailableError || unansweredMs > this.settings.commandTimeoutMs / 2;
+  }
 }

@@ -11,12 +11,13 @@ export type ReleaseOutcome = 'released' | 'kept' | 'lost' | 'unknown';
 /** What a handle asks of the client that made it. */
 export interface HandleOwner {
   leave(scope: LockScope): Promise<ReleaseOutcome>;
-  extend(scope: LockScope, ttl: Duration | undefined): Promise<number>;
+  extend(scope: LockScope, ttl: Duration | undefined): Promise<void>;
 }
 
 /** One acquisition of a lock, or one entry into a lock that an outer scope holds. */
 export class LockHandle implements AsyncDisposable {
   private controller: AbortController | undefined;
+  private forgetLoss: (() => void) | undefined;
   private released: Promise<ReleaseOutcome> | undefined;
 
   /** @internal */
@@ -44,7 +45,7 @@ export class LockHandle implements AsyncDisposable {
     if (!this.controller) {
       const controller = new AbortController();
       this.controller = controller;
-      this.scope.hold.onLost((error) => controller.abort(error));
+      this.forgetLoss = this.scope.hold.onLost((error) => controller.abort(error));
     }
     return this.controller.signal;
   }
@@ -89,7 +90,9 @@ export class LockHandle implements AsyncDisposable {
    */
   async extend(ttl?: Duration): Promise<number> {
     this.assertHeld();
-    return this.client.extend(this.scope, ttl);
+    await this.client.extend(this.scope, ttl);
+    this.assertHeld();
+    return this.remaining;
   }
 
   /** Runs work inside the scope of this handle, so that what it calls can enter the lock again. It does not release. */
@@ -108,7 +111,7 @@ export class LockHandle implements AsyncDisposable {
 
   /** Gives the lock back. Never throws, takes at most `commandTimeout`; a second call changes nothing. */
   async release(): Promise<ReleaseOutcome> {
-    this.released ??= this.client.leave(this.scope);
+    this.released ??= this.client.leave(this.scope).finally(() => this.forgetLoss?.());
     return this.released;
   }
 

@@ -19,6 +19,7 @@ export async function releaseHold(
   const started = now();
   const wasHeld = hold.remainingMs > 0;
   const command = { key: hold.key.text, member: hold.member, token: hold.token, minHoldMs: hold.minHoldMs };
+  let mayHaveFreedIt = false;
   for (let attempt = 0; ; attempt++) {
     const left = boundMs - elapsedSince(started);
     if (left <= 0) return 'unknown';
@@ -28,9 +29,10 @@ export async function releaseHold(
         left,
         () => new LockUnavailableError(command.key, 'the release was not answered'),
       );
-      return reply === 'lost' && attempt > 0 && wasHeld ? 'released' : reply;
+      return reply === 'lost' && mayHaveFreedIt && wasHeld ? 'released' : reply;
     } catch (error) {
       if (error instanceof LockUnavailableError && !error.retryable) return 'unknown';
+      if (!(error instanceof LockUnavailableError) || error.mayHaveRun) mayHaveFreedIt = true;
       const pause = Math.min(backoffDelay(attempt, backoff), Math.max(0, boundMs - elapsedSince(started)));
       await new Promise((resolve) => setTimeout(resolve, pause));
     }

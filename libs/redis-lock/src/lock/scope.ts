@@ -15,29 +15,30 @@ export class LockScope {
 
   constructor(
     readonly hold: Hold,
-    /** The nearest scope that was running around this one, of whatever key. */
-    readonly outer: LockScope | undefined,
     /** The scope of the same hold through which this one came in. */
     readonly through: LockScope | undefined,
   ) {}
 }
 
-const storage = new AsyncLocalStorage<LockScope>();
+/** One scope around running code, and what was around it when it was entered there. */
+interface Frame {
+  readonly scope: LockScope;
+  readonly outer: Frame | undefined;
+}
 
-/**
- * The innermost scope around the caller that is still running. Ended ones are passed over, so that no chain of them can
- * grow.
- */
-export function runningScope(): LockScope | undefined {
-  let scope = storage.getStore();
-  while (scope && !scope.running) scope = scope.outer;
-  return scope;
+const storage = new AsyncLocalStorage<Frame>();
+
+/** The innermost frame whose scope is still running. Ended ones are passed over, so that no chain of them can grow. */
+function runningFrame(): Frame | undefined {
+  let frame = storage.getStore();
+  while (frame && !frame.scope.running) frame = frame.outer;
+  return frame;
 }
 
 /** The nearest running scope around the caller that satisfies a condition. */
 export function findScope(matches: (scope: LockScope) => boolean): LockScope | undefined {
-  for (let scope = storage.getStore(); scope; scope = scope.outer) {
-    if (scope.running && matches(scope)) return scope;
+  for (let frame = storage.getStore(); frame; frame = frame.outer) {
+    if (frame.scope.running && matches(frame.scope)) return frame.scope;
   }
   return undefined;
 }
@@ -47,8 +48,9 @@ export function isInsideLockOf(owner: HoldOwner): boolean {
   return findScope((scope) => scope.hold.owner === owner) !== undefined;
 }
 
+/** Runs work inside a scope, and inside of those that are around the caller. */
 export function runInScope<T>(scope: LockScope, work: () => T): T {
-  return storage.run(scope, work);
+  return storage.run({ scope, outer: runningFrame() }, work);
 }
 
 /** Runs what must not belong to the caller: timers and sockets that outlive it. */

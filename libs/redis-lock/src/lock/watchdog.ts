@@ -120,14 +120,12 @@ export class Watchdog {
       due.map(({ key, member, token, settings }) => ({ key: key.text, member, token, leaseMs: settings.ttlMs })),
     );
     due.forEach((hold, index) => {
-      const watched = this.watched.get(hold);
-      const reply = replies[index];
-      if (!watched || !reply) return;
       const attempt = Symbol('renewal');
-      watched.pending = attempt;
-      reply.then(
+      const watched = this.watched.get(hold);
+      if (watched) watched.pending = attempt;
+      replies[index]?.then(
         (answer) => {
-          if (this.watched.get(hold) !== watched) return;
+          if (!watched || this.watched.get(hold) !== watched) return;
           if (answer.status === 'gone') return hold.lose('taken');
           hold.renewed(sent, answer.remainingMs);
           watched.failing = false;
@@ -135,7 +133,7 @@ export class Watchdog {
           this.leaseChanged(hold);
         },
         (error: unknown) => {
-          if (this.watched.get(hold) !== watched || watched.pending !== attempt) return;
+          if (!watched || this.watched.get(hold) !== watched || watched.pending !== attempt) return;
           watched.pending = undefined;
           this.failed(hold, watched, error);
         },
