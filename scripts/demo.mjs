@@ -8,7 +8,7 @@ import { Nodes } from './demo/nodes.mjs';
 import { Progress } from './demo/progress.mjs';
 import { report } from './demo/report.mjs';
 import { routes, runSale } from './demo/sale.mjs';
-import { startServers } from './demo/servers.mjs';
+import { startServers, UnreachableError } from './demo/servers.mjs';
 import { measureTakeover } from './demo/takeover.mjs';
 
 const json = process.argv.includes('--json');
@@ -53,7 +53,7 @@ async function runTable(table, { redisUrl, databaseUrl, name }, safetyNets) {
 }
 
 async function run() {
-  const servers = await step('Starting Redis and MariaDB', () => startServers(cleanup));
+  const servers = await step('Redis and MariaDB', () => startServers(cleanup));
   const { redisUrl, name } = servers;
   const unprotected = await runTable('A', servers, 'off');
   await unprotected.nodes.stop();
@@ -80,7 +80,7 @@ try {
   // What fails after a signal fails because everything is being stopped.
   if (!cleanup.started) {
     progress.end();
-    console.error(error);
+    console.error(error instanceof UnreachableError ? error.message : error);
     process.exitCode = 1;
   }
   await cleanup.run();

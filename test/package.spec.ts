@@ -145,6 +145,19 @@ describe('The package, as it is built', () => {
       expect(missing).toEqual([]);
     });
 
+    test('has types that need no types of its dependencies', async () => {
+      const declarations = compiled().filter((path) => path.endsWith('.d.ts'));
+      expect(declarations.length).toBeGreaterThan(20);
+      const peers = Object.keys(manifest.peerDependencies);
+      const foreign: string[] = [];
+      for (const path of declarations) {
+        for (const name of (await importsOf(path)).filter((name) => !isRelative(name) && !name.startsWith('node:'))) {
+          if (!peers.some((peer) => name === peer || name.startsWith(`${peer}/`))) foreign.push(`${name} of ${path}`);
+        }
+      }
+      expect(foreign).toEqual([]);
+    });
+
     test('holds the sources of every source map', async () => {
       const maps = files.filter((path) => path.endsWith('.map'));
       expect(maps.length).toBeGreaterThan(20);

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { Redis } from 'ioredis';
 import { startMariadb, startRedis } from '../lib/servers.mjs';
 
@@ -18,11 +20,42 @@ import { startMariadb, startRedis } from '../lib/servers.mjs';
 export async function startServers(cleanup) {
   const name = `flash_sale_demo_${randomBytes(6).toString('hex')}`;
   const [redisUrl, databaseUrl] = await Promise.all([
-    process.env.REDIS_URL ?? privateServer(startRedis(), cleanup),
-    process.env.DATABASE_URL ?? privateServer(startMariadb(), cleanup),
+    givenServer('REDIS_URL', 6379) ?? privateServer(startRedis(), cleanup),
+    givenServer('DATABASE_URL', 3306) ?? privateServer(startMariadb(), cleanup),
   ]);
   if (process.env.REDIS_URL) cleanup.add(() => deleteKeys(redisUrl, `${name}:*`));
   return { redisUrl, databaseUrl, name };
+}
+
+/** A server that was named in the environment is not there: a message for a person, not a fault of the demo. */
+export class UnreachableError extends Error {}
+
+/**
+ * @param {string} variable
+ * @param {number} defaultPort
+ */
+function givenServer(variable, defaultPort) {
+  const url = process.env[variable];
+  return url ? checkAnswers(variable, url, defaultPort) : undefined;
+}
+
+/**
+ * @param {string} variable
+ * @param {string} url
+ * @param {number} defaultPort
+ */
+async function checkAnswers(variable, url, defaultPort) {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) || defaultPort, timeout: 5_000 });
+  try {
+    socket.once('timeout', () => socket.destroy(new Error('timeout')));
+    await once(socket, 'connect');
+    return url;
+  } catch (cause) {
+    throw new UnreachableError(`${variable}: nothing answers at ${hostname}:${port || defaultPort}`, { cause });
+  } finally {
+    socket.destroy();
+  }
 }
 
 /**

@@ -2,8 +2,10 @@ import { inspect } from 'node:util';
 import ms from 'ms';
 import { LockArgumentError } from './lock.errors.js';
 
-/** A duration: milliseconds as a number, or a text such as `'500ms'`, `'10s'`, `'5m'`. */
-export type Duration = number | ms.StringValue;
+type Unit = 'ms' | 's' | 'm' | 'h' | 'd';
+
+/** A duration: milliseconds as a number, or a text such as `'500ms'`, `'10s'`, `'5m'`, `'1.5 h'`. */
+export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
 
 /** The longest duration in ms: what a timer of Node can hold, 24.8 days. */
 export const MAX_DURATION_MS = 2 ** 31 - 1;

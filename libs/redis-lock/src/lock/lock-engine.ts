@@ -184,7 +184,8 @@ export class LockEngine {
     if (holder && !this.isOutOfReach(queue)) {
       return new LockTimeoutError(key, waitedMs, holder, Math.max(1, waiting));
     }
-    const what = `Redis did not say within ${Math.round(waitedMs)} ms whether it is free`;
+    const why = lastSeen instanceof LockUnavailableError ? `; ${lastSeen.what}` : '';
+    const what = `Redis did not say within ${Math.round(waitedMs)} ms whether it is free${why}`;
     return new LockUnavailableError(key, what, { cause: lastSeen });
   }
 

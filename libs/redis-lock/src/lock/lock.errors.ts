@@ -108,7 +108,12 @@ export class LockUnavailableError extends LockError {
   /** Whether the command may have been carried out all the same. */
   readonly mayHaveRun: boolean;
 
-  constructor(key: string, what: string, options: { cause?: unknown; retryable?: boolean; mayHaveRun?: boolean } = {}) {
+  constructor(
+    key: string,
+    /** What went wrong, without the key. */
+    readonly what: string,
+    options: { cause?: unknown; retryable?: boolean; mayHaveRun?: boolean } = {},
+  ) {
     super(`Lock "${key}": ${what}.`, key, options);
     this.retryable = options.retryable ?? true;
     this.mayHaveRun = options.mayHaveRun ?? true;
