@@ -49,6 +49,7 @@ describeWithRedis('Locks without any request', () => {
       'LockService in onModuleInit': 'run:init',
       '@Locked in onApplicationBootstrap': 'import:bootstrap',
     });
+    await app.get(Importer).inTimer.promise;
     await fixture.expectNothingLocked();
   });
 
@@ -57,6 +58,7 @@ describeWithRedis('Locks without any request', () => {
     class ImporterModule {}
     const app = await fixture.compile({ imports: [ImporterModule, fixture.lockModule()] });
     expect(app.get(Importer).held).toMatchObject({ '@Locked in onModuleInit': 'import:init' });
+    await app.get(Importer).inTimer.promise;
   });
 
   test('case 36: in setTimeout → they work, and wait for their turn', async () => {
