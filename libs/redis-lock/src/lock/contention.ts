@@ -98,7 +98,8 @@ export class Contention {
     } catch (error) {
       patience.throwIfOver();
       if (!(error instanceof LockUnavailableError)) throw error;
-      queue.lastSeen = error;
+      // A store that was only slow is there, and what it said before still stands.
+      if (!error.late || !queue.lastSeen) queue.lastSeen = error;
     } finally {
       queue.askedAt = undefined;
     }

@@ -107,16 +107,19 @@ export class LockUnavailableError extends LockError {
   readonly retryable: boolean;
   /** Whether the command may have been carried out all the same. */
   readonly mayHaveRun: boolean;
+  /** Whether the store is there, but got the command too late to carry it out. */
+  readonly late: boolean;
 
   constructor(
     key: string,
     /** What went wrong, without the key. */
     readonly what: string,
-    options: { cause?: unknown; retryable?: boolean; mayHaveRun?: boolean } = {},
+    options: { cause?: unknown; retryable?: boolean; mayHaveRun?: boolean; late?: boolean } = {},
   ) {
     super(`Lock "${key}": ${what}.`, key, options);
     this.retryable = options.retryable ?? true;
     this.mayHaveRun = options.mayHaveRun ?? true;
+    this.late = options.late ?? false;
   }
 }
 

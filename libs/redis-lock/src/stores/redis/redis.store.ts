@@ -56,7 +56,7 @@ export class RedisLockStore implements LockStore {
       clock.learn(Number(reply[1]), sent);
     }
     const what = `Redis received the command later than ${Math.round(withinMs)} ms after it was sent`;
-    throw new LockUnavailableError(key, what, { mayHaveRun: false });
+    throw new LockUnavailableError(key, what, { mayHaveRun: false, late: true });
   }
 
   async release({ key, member, token, minHoldMs }: ReleaseCommand): Promise<ReleaseReply> {
