@@ -9,16 +9,12 @@ import { NestFixture } from './support/nest-fixture.js';
 @Injectable()
 class Importer implements OnModuleInit, OnApplicationBootstrap {
   readonly held: Record<string, string> = {};
-  readonly inTimer = deferred<string[]>();
 
   constructor(private readonly locks: LockService) {}
 
   async onModuleInit(): Promise<void> {
     this.held['@Locked in onModuleInit'] = await this.import('init');
     this.held['LockService in onModuleInit'] = await this.run('init');
-    setTimeout(() => {
-      this.inTimer.resolve(Promise.all([this.import('timer'), this.run('timer')]));
-    }, 1);
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -63,7 +59,11 @@ describeWithRedis('Locks without any request', () => {
 
   test('case 36: in setTimeout → they work, and wait for their turn', async () => {
     const app = await fixture.module({ providers: [Importer] });
-    expect(await app.get(Importer).inTimer.promise).toEqual(['import:timer', 'run:timer']);
+    const inTimer = deferred<string[]>();
+    setTimeout(() => {
+      inTimer.resolve(Promise.all([app.get(Importer).import('timer'), app.get(Importer).run('timer')]));
+    }, 1);
+    expect(await inTimer.promise).toEqual(['import:timer', 'run:timer']);
 
     const elsewhere = await fixture.lockElsewhere('import:later');
     const { asked } = await fixture.watchAsking('import:later');
