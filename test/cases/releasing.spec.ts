@@ -144,6 +144,9 @@ describeWithRedisServer('Releasing', () => {
     expect(outcome).toBe('unknown');
     expect(ms).toBeLessThan(3_000);
     expect(await fixture.holds('order')).toHaveLength(1);
+    // Long enough that nothing of the release itself is still on its way.
+    const returned = performance.now();
+    await waitFor(() => performance.now() - returned > 700);
     await proxy.accept();
     await fixture.expectNothingLeft();
   });

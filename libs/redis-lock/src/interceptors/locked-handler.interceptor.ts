@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { finished } from 'node:stream';
 import { Inject, Injectable, mixin, StreamableFile } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor, Type } from '@nestjs/common';
 import { RESPONSE_PASSTHROUGH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
@@ -43,7 +42,7 @@ export function lockedHandlerInterceptor(
         options.onLost,
         () => next.handle(),
         async (lock, answer) => {
-          if (isStream(answer) || writesItself(context)) finished(response, () => void lock.release());
+          if (isStream(answer) || writesItself(context)) whenOver(response, () => void lock.release());
           else await this.locks.settle(lock, answer, options.onLost);
         },
       );
@@ -71,6 +70,12 @@ function writesItself(context: ExecutionContext): boolean {
   return parameters.some((parameter) =>
     [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT].includes(Number(parameter.split(':')[0])),
   );
+}
+
+/** Calls back once the response has been written or given up. */
+function whenOver(response: ServerResponse, callback: () => void): void {
+  if (response.writableFinished || response.destroyed) callback();
+  else response.once('close', callback);
 }
 
 /** Waits for a lock as long as somebody waits for the answer. */
