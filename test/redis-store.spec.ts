@@ -5,6 +5,7 @@ import {
   createLockClient,
   LockArgumentError,
   LockUnavailableError,
+  RESERVED_TOKENS,
   type LockClient,
   type RedisConnectionSource,
 } from 'nestjs-redis-lock';
@@ -88,7 +89,7 @@ describeWithRedisServer('The Redis store', () => {
     token: number,
     { member = 'm#1', key = 'k', minHoldMs = 0, by = store } = {},
   ): Promise<string> {
-    return by.release({ key, member, token, minHoldMs });
+    return (await by.release({ key, member, token, minHoldMs })).status;
   }
 
   /** What the server is told meanwhile, and what its scripts do. Nothing may be under way when it begins. */
@@ -149,11 +150,11 @@ describeWithRedisServer('The Redis store', () => {
       expect(await redis.get(fence())).toMatch(/^\d{16}$/);
     });
 
-    test('the fence is a string with the highest token, which stays', async () => {
+    test('the fence is a string with the highest number given out, which stays', async () => {
       await acquire('m#1', { key: 'a' });
       const token = await acquire('m#2', { key: 'b' });
       expect(await redis.type(fence())).toBe('string');
-      expect(await redis.get(fence())).toBe(String(token));
+      expect(await redis.get(fence())).toBe(String(token + RESERVED_TOKENS));
       expect(await redis.pttl(fence())).toBe(-1);
     });
 
@@ -202,14 +203,14 @@ describeWithRedisServer('The Redis store', () => {
       const ahead = (Date.now() + 24 * 60 * MINUTE) * 1000;
       await redis.set(fence(), String(ahead));
       expect(await acquire('m#1', { key: 'a' })).toBe(ahead + 1);
-      expect(await acquire('m#2', { key: 'b' })).toBe(ahead + 2);
-      expect(await redis.get(fence())).toBe(String(ahead + 2));
+      expect(await acquire('m#2', { key: 'b' })).toBe(ahead + 2 + RESERVED_TOKENS);
+      expect(await redis.get(fence())).toBe(String(ahead + 2 + 2 * RESERVED_TOKENS));
     });
 
     test('stay the same when the owner asks again, and do not count then', async () => {
       const token = await acquire();
       expect(await acquire()).toBe(token);
-      expect(await redis.get(fence())).toBe(String(token));
+      expect(await redis.get(fence())).toBe(String(token + RESERVED_TOKENS));
       expect(await redis.hlen(nameOf('k'))).toBe(1);
     });
 
@@ -227,7 +228,12 @@ describeWithRedisServer('The Redis store', () => {
   });
 
   describe('rights', () => {
-    const needed = 'evalsha eval time hkeys hexists hset hdel get set del pttl pexpire'.split(' ');
+    const needed = (
+      'evalsha eval time hkeys hget hmget hset hdel get set del pttl pexpire ' +
+      'exists zadd zscore zrem zcard zrange zpopmin'
+    ).split(' ');
+    /** Without them nobody can be told, and waiting callers come back by themselves. */
+    const forGrants = ['publish', 'subscribe', 'pubsub|numsub'];
     let user: string;
 
     beforeEach(async () => {
@@ -245,21 +251,33 @@ describeWithRedisServer('The Redis store', () => {
 
     /** Every script, each in all of its ways. */
     async function doEverything(by: RedisLockStore): Promise<void> {
-      const token = await acquire('m#1', { by });
-      expect(await acquire('m#1', { by })).toBe(token);
+      const first = await acquire('m#1', { by });
+      expect(await acquire('m#1', { by })).toBe(first);
       expect(await by.acquire({ key: 'k', member: 'm#2', leaseMs: MINUTE, withinMs: 10_000 })).toMatchObject({
         status: 'held',
       });
       expect(await by.inspect('k')).toMatchObject({ status: 'held' });
-      expect(await renew(token, 2 * MINUTE, { by })).toBe('renewed');
-      expect(await release(token + 1, { by })).toBe('lost');
-      expect(await release(token, { by })).toBe('released');
+      expect(await renew(first, 2 * MINUTE, { by })).toBe('renewed');
+      expect(await release(first + 1, { by })).toBe('lost');
+      expect(await release(first, { by })).toBe('released');
       const next = await acquire('m#3', { by });
-      expect(await release(next, { member: 'm#3', minHoldMs: MINUTE, by })).toBe('kept');
+      const queued = { key: 'k', leaseMs: MINUTE, withinMs: 10_000, queue: {} };
+      expect(await by.acquire({ ...queued, member: 'm#4' })).toMatchObject({ status: 'held', queued: 1 });
+      expect(await by.acquire({ ...queued, member: 'm#4', queue: { uncountable: true } })).toMatchObject({ queued: 1 });
+      // A grant that nobody has confirmed in time.
+      await redis.hset(nameOf('k'), '@until', '1');
+      expect(await by.acquire({ ...queued, member: 'n#1' })).toMatchObject({ status: 'acquired' });
+      await redis.hset(nameOf('k'), '@until', String(Date.now() + MINUTE));
+      const granted = await by.acquire({ ...queued, member: 'n#1' });
+      expect(granted).toMatchObject({ status: 'acquired', granted: true });
+      const token = granted.status === 'acquired' ? granted.token : 0;
+      expect(await renew(token, MINUTE, { member: 'n#1', by })).toBe('renewed');
+      expect(await release(token, { member: 'n#1', minHoldMs: MINUTE, by })).toBe('kept');
+      expect(next).toBeLessThan(token);
     }
 
     test('these commands on ~<prefix>:* and &<prefix>:* are enough, with and without INFO and SCRIPT LOAD', async () => {
-      await doEverything(await openAs([...needed, 'info', 'script|load'], [`${prefix}:*`]));
+      await doEverything(await openAs([...needed, ...forGrants, 'info', 'script|load'], [`${prefix}:*`]));
       expect(await redis.call('ACL', 'LOG', '1')).toEqual([]);
       await redis.del(nameOf('k'));
       await redis.script('FLUSH');
@@ -297,14 +315,14 @@ describeWithRedisServer('The Redis store', () => {
         if (name.toLowerCase() === 'evalsha') {
           ran.add(first);
           keys = command.slice(3, 3 + Number(command[2]));
-        } else if (source === 'lua' && name.toLowerCase() !== 'time') {
+        } else if (source === 'lua' && !['time', 'pubsub', 'publish'].includes(name.toLowerCase())) {
           touched.add(first);
           if (!keys.includes(first)) notNamed.push(command);
         }
       }
       expect(notNamed).toEqual([]);
       expect(ran).toEqual(new Set([acquireScript, renewScript, releaseScript, inspectScript].map(({ sha }) => sha)));
-      expect(touched).toEqual(new Set([nameOf('k'), fence()]));
+      expect(touched).toEqual(new Set([nameOf('k'), `${nameOf('k')}:queue`, fence()]));
     });
   });
 

@@ -80,7 +80,7 @@ function unbreakable(logger: LockLogger): LockLogger {
 }
 
 function checkStore(store: unknown, owner: string): LockStore {
-  const methods: (keyof LockStore)[] = ['acquire', 'release', 'renew', 'inspect', 'close'];
+  const methods: (keyof LockStore)[] = ['acquire', 'release', 'renew', 'inspect', 'grants', 'close'];
   const candidate = store as Record<string, unknown> | null | undefined;
   if (typeof candidate === 'object' && methods.every((name) => typeof candidate?.[name] === 'function'))
     return store as LockStore;

@@ -29,6 +29,6 @@ export {
 export { LockService } from './module/lock.service.js';
 export { RedisLockModule } from './module/redis-lock.module.js';
 export type { RedisLockModuleOptions, RedisLockOptionsFactory } from './module/redis-lock.module-definition.js';
-export type * from './stores/lock-store.js';
+export * from './stores/lock-store.js';
 export { MemoryLockStore } from './stores/memory/memory.store.js';
 export type { RedisClientLike, RedisConnectionSource } from './stores/redis/redis-options.js';

@@ -1,30 +1,24 @@
-import type { LockStore } from '../stores/lock-store.js';
 import { now } from './clock.js';
+import type { ContenderParts } from './contender.js';
 import { parseDuration, type Duration } from './duration.js';
-import type { GiveBack } from './give-back.js';
 import type { Hold, HoldOwner } from './hold.js';
-import type { KeyQueue, KeyQueues } from './key-queue.js';
-import type { LockEventEmitter, LockLogger } from './lock-events.js';
+import type { LocalGate } from './local-gate.js';
+import type { LockEventEmitter, LockEvents, LockLogger } from './lock-events.js';
 import { LockHandle, type HandleOwner, type ReleaseOutcome } from './lock-handle.js';
-import type { ClientSettings } from './lock-settings.js';
 import { LockUnavailableError, type LockLostError } from './lock.errors.js';
-import { releaseHold } from './releasing.js';
+import { giveUp } from './releasing.js';
 import { LockScope } from './scope.js';
 import { withTimeout } from './timeout.js';
 import { Watchdog, type WatchdogListener } from './watchdog.js';
 
-export interface HoldKeeperParts {
-  readonly store: LockStore;
-  readonly settings: ClientSettings;
+export interface HoldKeeperParts extends ContenderParts {
   readonly events: LockEventEmitter;
   readonly logger: LockLogger;
-  readonly queues: KeyQueues;
-  readonly giveBack: GiveBack;
 }
 
 /** Keeps the locks that this process holds, from their grant until they are given back or lost. */
 export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
-  private readonly holds = new Map<Hold, KeyQueue>();
+  private readonly holds = new Map<Hold, LocalGate>();
   private readonly watchdog: Watchdog;
   private whenEmpty: (() => void) | undefined;
 
@@ -32,13 +26,15 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     this.watchdog = new Watchdog(parts.store, this);
   }
 
-  /** A lock that was just granted to the caller whose turn it is in the queue. */
-  keep(hold: Hold, queue: KeyQueue, waitedMs: number): LockScope {
-    queue.hold = hold;
-    this.parts.queues.enter(hold.key.text, queue);
-    this.holds.set(hold, queue);
-    if (this.parts.settings.enabled) this.watchdog.watch(hold);
-    this.parts.events.tell('acquired', { ...eventOf(hold), waitedMs });
+  /** A lock that a caller has just got through a gate. */
+  keep(hold: Hold, gate: LocalGate, waitedMs: number): LockScope {
+    const { lease } = hold;
+    const wasHandedOver = lease.hold !== undefined;
+    lease.hold = hold;
+    this.holds.set(hold, gate);
+    if (wasHandedOver) this.watchdog.handedOver(lease);
+    else if (this.parts.settings.enabled) this.watchdog.watch(lease, hold);
+    this.tell('acquired', hold, { waitedMs });
     return this.open(hold);
   }
 
@@ -69,16 +65,17 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
    * @throws LockLostError, LockUnavailableError
    */
   async setLease(hold: Hold, leaseMs: number): Promise<void> {
-    const { key, member, token } = hold;
+    const { key, lease } = hold;
     const { commandTimeoutMs } = this.parts.settings;
     const late = (): Error => new LockUnavailableError(key.text, `Redis did not answer within ${commandTimeoutMs} ms`);
     const sent = now();
+    const { member, token } = lease;
     const [reply] = this.parts.store.renew([{ key: key.text, member, token, leaseMs }]);
     const answer = reply && (await withTimeout(reply, commandTimeoutMs, late));
-    if (answer?.status !== 'renewed') hold.lose('taken');
-    else hold.renewed(sent, answer.remainingMs);
+    if (answer?.status !== 'renewed') lease.hold?.lose('taken');
+    else lease.renewed(sent, answer.remainingMs);
     hold.throwIfLost();
-    this.watchdog.leaseChanged(hold);
+    this.watchdog.leaseChanged(lease);
   }
 
   /** Waits until nothing is held any more, `ms` at most. */
@@ -97,16 +94,20 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
   }
 
   onLost(hold: Hold, error: LockLostError): void {
-    const { logger, events } = this.parts;
-    this.watchdog.unwatch(hold);
-    if (error.reason !== 'taken') this.giveBackLater(hold);
+    const { key, lease, minHoldMs } = hold;
+    this.watchdog.unwatch(lease);
+    if (error.reason !== 'taken') {
+      const { member, token, leaseMs } = lease;
+      this.parts.giveBack.add({ key: key.text, member, token, minHoldMs, leaseMs });
+    }
     this.forget(hold);
-    logger.warn(error.message);
-    events.tell('lost', { ...eventOf(hold), heldMs: hold.heldMs, reason: error.reason, cause: error.cause });
+    lease.whenEnded?.();
+    this.parts.logger.warn(error.message);
+    this.tell('lost', hold, { heldMs: hold.heldMs, reason: error.reason, cause: error.cause });
   }
 
   onRenewalFailed(hold: Hold, cause: unknown): void {
-    this.parts.events.tell('renewalFailed', { ...eventOf(hold), remainingMs: hold.remainingMs, cause });
+    this.tell('renewalFailed', hold, { remainingMs: hold.remainingMs, cause });
   }
 
   onHeldLong(hold: Hold): void {
@@ -115,41 +116,49 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
       `Lock "${hold.key.text}" has been held for ${Math.round(heldMs / 1000)} s and is renewed for as long as its ` +
         'work runs. Set "maxHold" to bound it, also to a value above what the work needs.',
     );
-    this.parts.events.tell('heldLong', { ...eventOf(hold), heldMs });
+    this.tell('heldLong', hold, { heldMs });
   }
 
   private async release(hold: Hold): Promise<ReleaseOutcome> {
     if (hold.isLost) return 'lost';
-    const { store, settings, events } = this.parts;
-    this.watchdog.unwatch(hold);
-    const outcome = await releaseHold(store, hold, settings.commandTimeoutMs, settings.backoff);
+    const { lease } = hold;
+    const gate = this.holds.get(hold);
+    const next = gate?.nextFor(hold);
+    if (gate && next) {
+      hold.end();
+      this.holds.delete(hold);
+      this.tell('released', hold, { heldMs: hold.heldMs, outcome: 'released' });
+      gate.handOver(lease, next);
+      return 'released';
+    }
+    this.watchdog.unwatch(lease);
+    const outcome = await giveUp(this.parts, lease, hold.minHoldMs, gate?.successorOf(lease));
     if (outcome === 'lost') {
       hold.lose(hold.remainingMs > 0 ? 'taken' : 'expired');
       return outcome;
     }
     hold.end();
-    if (outcome === 'unknown') this.giveBackLater(hold);
     this.forget(hold);
-    events.tell('released', { ...eventOf(hold), heldMs: hold.heldMs, outcome });
+    this.tell('released', hold, { heldMs: hold.heldMs, outcome });
     return outcome;
   }
 
   /** The hold is over in this process: the next caller may go to the store. */
   private forget(hold: Hold): void {
-    const queue = this.holds.get(hold);
-    if (!queue) return;
+    const gate = this.holds.get(hold);
+    if (!gate) return;
     this.holds.delete(hold);
-    queue.hold = undefined;
-    queue.gate.leave();
-    this.parts.queues.leave(hold.key.text, queue);
+    gate.freed(hold.lease);
     if (this.holds.size === 0) this.whenEmpty?.();
   }
 
-  private giveBackLater({ key, member, token, minHoldMs, leaseMs }: Hold): void {
-    this.parts.giveBack.add({ key: key.text, member, token, minHoldMs, leaseMs });
+  private tell<Name extends 'acquired' | 'released' | 'lost' | 'renewalFailed' | 'heldLong'>(
+    name: Name,
+    { key, token }: Hold,
+    more: Omit<LockEvents[Name][0], 'key' | 'template' | 'fencingToken'>,
+  ): void {
+    const { events } = this.parts;
+    if (events.listenerCount(name) === 0) return;
+    events.tell(name, { key: key.text, template: key.template, fencingToken: token, ...more } as LockEvents[Name][0]);
   }
-}
-
-function eventOf({ key, token }: Hold): { key: string; template: string; fencingToken: number } {
-  return { key: key.text, template: key.template, fencingToken: token };
 }

@@ -141,7 +141,10 @@ export class LockClient implements AsyncDisposable {
 
   /** {@link drain}, then closes the connections that are ours. A second call changes nothing. */
   async close(): Promise<void> {
-    this.closing ??= this.drain().then(async () => (this.parts.ownsStore ? this.parts.store.close() : undefined));
+    this.closing ??= this.drain().then(async () => {
+      await this.engine.close();
+      if (this.parts.ownsStore) await this.parts.store.close();
+    });
     return this.closing;
   }
 

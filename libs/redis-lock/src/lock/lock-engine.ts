@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { LockStore } from '../stores/lock-store.js';
-import { Contention } from './contention.js';
+import { GRANT_LEASE_MS, type LockStore } from '../stores/lock-store.js';
 import type { Gate } from './gate.js';
 import { GiveBack } from './give-back.js';
 import { Hold } from './hold.js';
 import { HoldKeeper } from './hold-keeper.js';
-import { KeyQueues, type KeyQueue } from './key-queue.js';
+import { Inbox } from './inbox.js';
+import { holderOf, type LocalGate, type Waiter } from './local-gate.js';
 import type { LockEventEmitter, LockLogger } from './lock-events.js';
+import { LockGates } from './lock-gates.js';
 import type { LockHandle } from './lock-handle.js';
 import type { LockKey } from './lock-key.js';
 import type { ClientSettings, LockSettings } from './lock-settings.js';
@@ -17,6 +18,7 @@ import {
   LockTimeoutError,
   LockUnavailableError,
   type LockError,
+  type LockHolder,
 } from './lock.errors.js';
 import { Patience } from './patience.js';
 import { findScope, isInsideLockOf, type LockScope } from './scope.js';
@@ -25,10 +27,11 @@ import { findScope, isInsideLockOf, type LockScope } from './scope.js';
 interface Caller {
   readonly key: LockKey;
   readonly settings: LockSettings;
-  readonly queue: KeyQueue;
   readonly patience: Patience;
   /** It runs inside of a lock of this client already, so that a shutdown lets it finish. */
   readonly nested: boolean;
+  /** What to tell it at its deadline: that depends on what it waits for. */
+  late: (waitedMs: number) => LockError;
 }
 
 /** Lets callers into locks: into one that a scope around them holds, or into one of their own. */
@@ -36,9 +39,9 @@ export class LockEngine {
   private readonly instance =
     `${hostname().replace(/[^\w.-]/g, '_')}-${process.pid}-` + randomBytes(16).toString('hex');
   private members = 0;
-  private readonly queues: KeyQueues;
+  private readonly gates: LockGates;
   private readonly giveBack: GiveBack;
-  private readonly contention: Contention;
+  private readonly inbox: Inbox;
   private readonly keeper: HoldKeeper;
   private readonly callers = new Set<Caller>();
   private whenNobodyWaits: (() => void) | undefined;
@@ -50,25 +53,31 @@ export class LockEngine {
     events: LockEventEmitter,
     logger: LockLogger,
   ) {
-    this.queues = new KeyQueues(settings.enabled);
-    this.giveBack = new GiveBack(store, settings.commandTimeoutMs, settings.backoff);
-    this.contention = new Contention(store, settings, this.giveBack);
-    this.keeper = new HoldKeeper({ store, settings, events, logger, queues: this.queues, giveBack: this.giveBack });
+    const giveBack = new GiveBack(store, settings.commandTimeoutMs, settings.backoff);
+    const inbox = new Inbox(store, this.instance, ({ key, member, token }) =>
+      giveBack.add({ key, member, token, minHoldMs: 0, leaseMs: GRANT_LEASE_MS }),
+    );
+    const newMember = (): string => `${this.instance}#${++this.members}`;
+    const parts = { store, settings, giveBack, inbox, newMember };
+    this.giveBack = giveBack;
+    this.inbox = inbox;
+    this.gates = new LockGates(parts, settings.enabled);
+    this.keeper = new HoldKeeper({ ...parts, events, logger });
   }
 
   /** @throws LockError */
   async obtain(key: LockKey, settings: LockSettings): Promise<LockHandle> {
     const nested = isInsideLockOf(this.keeper);
     if (this.state === 'closed' || (this.state === 'draining' && !nested)) throw new LockShutdownError(key.text);
-    const queue = this.queues.enter(key.text);
     const patience = new Patience({
       key: key.text,
       // One attempt has the time limit of its command.
       limitMs: settings.waitMs === 0 ? Infinity : settings.waitMs,
       signal: settings.signal,
-      deadlineError: (waitedMs) => this.deadlineError(key.text, queue, waitedMs),
+      deadlineError: (waitedMs) => caller.late(waitedMs),
     });
-    const caller = { key, settings, queue, patience, nested };
+    const late = (waitedMs: number): LockError => unanswered(key.text, waitedMs);
+    const caller: Caller = { key, settings, patience, nested, late };
     this.callers.add(caller);
     const mayEnter = settings.reentrant && this.settings.enabled;
     try {
@@ -83,7 +92,6 @@ export class LockEngine {
       patience.dispose();
       this.callers.delete(caller);
       if (this.callers.size === 0) this.whenNobodyWaits?.();
-      this.queues.leave(key.text, queue);
     }
   }
 
@@ -97,6 +105,11 @@ export class LockEngine {
     await this.untilNobodyWaits();
     this.keeper.loseAll();
     await this.giveBack.stop();
+  }
+
+  /** Nobody is told of grants any more; after {@link drain}. */
+  async close(): Promise<void> {
+    await this.inbox.close();
   }
 
   /** Whoever is turned away may have something to give back first. */
@@ -114,20 +127,31 @@ export class LockEngine {
     return findScope(({ hold }) => hold.owner === this.keeper && hold.key.text === key.text);
   }
 
-  /** A lock of our own: first the turn in this process, then the store. */
+  /** A lock of our own, through the gate of its key. */
   private async acquire(caller: Caller): Promise<LockScope> {
-    const { key, settings, queue, patience } = caller;
-    await this.takeTurn(queue.gate, queue.waiting, caller);
-    try {
-      const newMember = (): string => `${this.instance}#${++this.members}`;
-      const grant = await this.contention.contend({ key: key.text, queue, settings, patience, newMember });
-      const { member, token, leaseFrom, leaseMs } = grant;
-      const hold = new Hold(this.keeper, key, member, token, settings, leaseFrom, leaseMs);
-      return this.keeper.keep(hold, queue, patience.elapsedMs);
-    } catch (error) {
-      queue.gate.leave();
-      throw error;
-    }
+    const { key, settings, patience } = caller;
+    const gate = this.gates.of(key.text);
+    this.refuseIfCrowded(caller, gate);
+    return new Promise<LockScope>((resolve, reject) => {
+      const waiter: Waiter = {
+        settings,
+        patience,
+        enter: (lease, token) => {
+          patience.whenOver(undefined);
+          resolve(this.keeper.keep(new Hold(this.keeper, key, lease, token, settings), gate, patience.elapsedMs));
+        },
+        fail: (error) => {
+          patience.whenOver(undefined);
+          reject(error);
+        },
+      };
+      caller.late = (waitedMs) => this.deadlineError(key.text, gate, waiter, waitedMs);
+      patience.whenOver((error) => {
+        gate.leave(waiter);
+        reject(error);
+      });
+      gate.join(waiter);
+    });
   }
 
   /**
@@ -136,7 +160,7 @@ export class LockEngine {
   private async reenter(caller: Caller, around: LockScope): Promise<LockScope | undefined> {
     const { hold, inner } = around;
     hold.throwIfLost();
-    await this.takeTurn(inner, inner.waiting, caller);
+    await this.takeTurn(inner, holderOf(hold.lease), caller);
     if (!around.running) {
       inner.leave();
       return undefined;
@@ -162,36 +186,44 @@ export class LockEngine {
     if (isLonger) hold.minHoldMs = minHoldMs;
   }
 
+  /** Waits for a turn among the calls that run side by side in one scope. */
+  private async takeTurn(inner: Gate, holder: LockHolder, caller: Caller): Promise<void> {
+    const { key, settings, patience } = caller;
+    if (inner.busy && settings.waitMs === 0) throw new LockBusyError(key.text, IN_THIS_PROCESS, holder);
+    if (inner.busy && inner.waiting >= settings.maxWaiters) {
+      throw new LockBusyError(key.text, tooMany(inner.waiting, settings), holder);
+    }
+    caller.late = (waitedMs) => new LockTimeoutError(key.text, waitedMs, holder, Math.max(1, inner.waiting));
+    await inner.enter(patience);
+  }
+
   /** @throws the reason why a caller does not queue: it does not want to, or too many do already. */
-  private async takeTurn(gate: Gate, waiting: number, { key, settings, queue, patience }: Caller): Promise<void> {
-    if (gate.busy && settings.waitMs === 0) {
-      throw this.refusal(key.text, queue, 'a caller of this process holds it or waits for it');
-    }
-    if (gate.busy && waiting >= settings.maxWaiters) {
-      const reason = `${waiting} callers of this process wait for it, and "maxWaiters" is ${settings.maxWaiters}`;
-      throw this.refusal(key.text, queue, reason);
-    }
-    await gate.enter(patience);
+  private refuseIfCrowded({ key, settings }: Caller, gate: LocalGate): void {
+    const isCrowded = gate.busy && gate.waiting >= settings.maxWaiters;
+    if (!isCrowded && !(gate.busy && settings.waitMs === 0)) return;
+    const unreachable = gate.unreachableFor();
+    if (unreachable)
+      throw new LockUnavailableError(key.text, 'Redis does not answer those who wait for it', unreachable);
+    const reason = settings.waitMs === 0 ? IN_THIS_PROCESS : tooMany(gate.waiting, settings);
+    throw new LockBusyError(key.text, reason, gate.holderFor());
   }
 
-  private refusal(key: string, queue: KeyQueue, reason: string): LockError {
-    if (!this.isOutOfReach(queue)) return new LockBusyError(key, reason, queue.holder);
-    return new LockUnavailableError(key, 'Redis does not answer those who wait for it', { cause: queue.lastSeen });
+  private deadlineError(key: string, gate: LocalGate, waiter: Waiter, waitedMs: number): LockError {
+    const unreachable = gate.unreachableFor(waiter);
+    const holder = gate.holderFor(waiter);
+    if (!holder || unreachable) return unanswered(key, waitedMs, unreachable?.cause);
+    return new LockTimeoutError(key, waitedMs, holder, gate.waitingFor(waiter));
   }
+}
 
-  private deadlineError(key: string, queue: KeyQueue, waitedMs: number): LockError {
-    const { holder, lastSeen, waiting } = queue;
-    if (holder && !this.isOutOfReach(queue)) {
-      return new LockTimeoutError(key, waitedMs, holder, Math.max(1, waiting));
-    }
-    const why = lastSeen instanceof LockUnavailableError ? `; ${lastSeen.what}` : '';
-    const what = `Redis did not say within ${Math.round(waitedMs)} ms whether it is free${why}`;
-    return new LockUnavailableError(key, what, { cause: lastSeen });
-  }
+const IN_THIS_PROCESS = 'a caller of this process holds it or waits for it';
 
-  /** Held, or out of reach? A question that is open for long says that the last answer is no longer true. */
-  private isOutOfReach({ hold, lastSeen, unansweredMs }: KeyQueue): boolean {
-    if (hold) return false;
-    return lastSeen instanceof LockUnavailableError || unansweredMs > this.settings.commandTimeoutMs / 2;
-  }
+function tooMany(waiting: number, { maxWaiters }: LockSettings): string {
+  return `${waiting} callers of this process wait for it, and "maxWaiters" is ${maxWaiters}`;
+}
+
+function unanswered(key: string, waitedMs: number, cause?: unknown): LockUnavailableError {
+  const why = cause instanceof LockUnavailableError ? `; ${cause.what}` : '';
+  const what = `Redis did not say within ${Math.round(waitedMs)} ms whether it is free${why}`;
+  return new LockUnavailableError(key, what, { cause });
 }

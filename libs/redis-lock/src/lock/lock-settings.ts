@@ -13,6 +13,7 @@ export interface LockSettings {
   readonly minHoldMs: number;
   readonly maxHoldMs: number;
   readonly maxWaiters: number;
+  readonly fair: boolean;
   readonly reentrant: boolean;
   readonly onLost: 'throw' | 'warn';
 }
@@ -37,7 +38,18 @@ const DURATIONS = {
   'shutdown.drain': { min: 0 },
 } satisfies Record<string, DurationRule>;
 
-const LOCK_OPTION_NAMES = ['ttl', 'wait', 'signal', 'renew', 'minHold', 'maxHold', 'maxWaiters', 'reentrant', 'onLost'];
+const LOCK_OPTION_NAMES = [
+  'ttl',
+  'wait',
+  'signal',
+  'renew',
+  'minHold',
+  'maxHold',
+  'maxWaiters',
+  'fair',
+  'reentrant',
+  'onLost',
+];
 const CLIENT_OPTION_NAMES = [
   ...LOCK_OPTION_NAMES.filter((name) => name !== 'signal'),
   'prefix',
@@ -90,6 +102,7 @@ export const FACTORY_SETTINGS: LockSettings = {
   minHoldMs: DEFAULTS.minHold,
   maxHoldMs: DEFAULTS.maxHold,
   maxWaiters: DEFAULTS.maxWaiters,
+  fair: DEFAULTS.fair,
   reentrant: DEFAULTS.reentrant,
   onLost: DEFAULTS.onLost,
 };
@@ -120,6 +133,7 @@ function settingsOf(options: LockOptions, defaults: LockSettings, lock: string):
     minHoldMs: options.minHold === undefined ? defaults.minHoldMs : duration('minHold', options.minHold, lock),
     maxHoldMs: options.maxHold === undefined ? defaults.maxHoldMs : duration('maxHold', options.maxHold, lock),
     maxWaiters: waiters(orDefault(options.maxWaiters, defaults.maxWaiters), lock),
+    fair: flag('fair', orDefault(options.fair, defaults.fair), lock),
     reentrant: flag('reentrant', orDefault(options.reentrant, defaults.reentrant), lock),
     onLost: onLost(orDefault(options.onLost, defaults.onLost), lock),
   };
@@ -127,6 +141,11 @@ function settingsOf(options: LockOptions, defaults: LockSettings, lock: string):
     refuse('minHold', settings.minHoldMs, `at most "maxHold", ${settings.maxHoldMs} ms`, lock);
   }
   return settings;
+}
+
+/** The lease that an acquisition asks for, in ms. */
+export function leaseOf({ ttlMs, minHoldMs }: LockSettings): number {
+  return Math.max(ttlMs, minHoldMs);
 }
 
 /** A warning about a ttl that was probably meant in seconds. */

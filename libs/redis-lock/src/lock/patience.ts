@@ -14,7 +14,7 @@ export interface PatienceLimits {
 
 /**
  * How long one caller is willing to wait: until its deadline, its AbortSignal, or until somebody ends it. Everything
- * that the caller waits for goes through {@link race} or {@link sleep}, one at a time. Dispose of it when the waiting
+ * that the caller waits for goes through {@link race} or {@link whenOver}, one at a time. Dispose of it when the waiting
  * is over.
  */
 export class Patience {
@@ -46,6 +46,11 @@ export class Patience {
     this.interrupt?.(this.end);
   }
 
+  /** Calls back when the patience ends; it must not have ended yet. Undefined: nobody waits for that any more. */
+  whenOver(callback: ((error: LockError) => void) | undefined): void {
+    this.interrupt = callback;
+  }
+
   throwIfOver(): void {
     if (this.end) throw this.end;
   }
@@ -57,15 +62,6 @@ export class Patience {
       if (this.end) reject(this.end);
       else this.interrupt = reject;
     }).finally(() => (this.interrupt = undefined));
-  }
-
-  async sleep(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    try {
-      await this.race(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))));
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   dispose(): void {

@@ -55,5 +55,6 @@ export function runInScope<T>(scope: LockScope, work: () => T): T {
 
 /** Runs what must not belong to the caller: timers and sockets that outlive it. */
 export function runOutsideScopes<T>(work: () => T): T {
-  return storage.exit(work);
+  // `exit` would switch the tracking of contexts off and on again.
+  return storage.getStore() ? storage.run(undefined as never, work) : work();
 }

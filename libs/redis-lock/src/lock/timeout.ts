@@ -10,14 +10,18 @@ export function setPatientTimeout(callback: () => void, ms: number): NodeJS.Time
  * The promise's outcome, or after `ms` the rejection that `late` makes. The promise itself goes on; who needs its late
  * outcome keeps it.
  */
-export async function withTimeout<T>(promise: Promise<T>, ms: number, late: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    return await Promise.race([
-      promise,
-      new Promise<never>((_, reject) => (timer = setPatientTimeout(() => reject(late()), ms))),
-    ]);
-  } finally {
-    clearTimeout(timer);
-  }
+export function withTimeout<T>(promise: Promise<T>, ms: number, late: () => Error): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setPatientTimeout(() => reject(late()), ms);
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
 }

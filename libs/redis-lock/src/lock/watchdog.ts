@@ -1,18 +1,20 @@
 import type { LockStore } from '../stores/lock-store.js';
 import { now } from './clock.js';
 import type { Hold } from './hold.js';
+import type { Lease } from './lease.js';
 import { LONG_HOLD_MS } from './lock-options.js';
+import { leaseOf, type LockSettings } from './lock-settings.js';
 import { LockUnavailableError } from './lock.errors.js';
 import { runOutsideScopes } from './scope.js';
 
-/** What the watchdog knows of one hold; moments are ms of the monotonic clock. */
+/** What the watchdog knows of one lease; moments are ms of the monotonic clock. */
 interface Watched {
   renewAt: number;
   failing: boolean;
   /** The renewal that is on its way. */
   pending: symbol | undefined;
   warnAt: number;
-  readonly giveUpAt: number;
+  giveUpAt: number;
 }
 
 export interface WatchdogListener {
@@ -24,13 +26,16 @@ export interface WatchdogListener {
 /** Longest and shortest pause before a renewal that failed is tried again, in ms. */
 const RETRY_MS = { min: 20, max: 1_000 };
 
+/** How long after a grant it is confirmed at the latest, in ms. */
+const CONFIRM_AFTER_MS = 1_000;
+
 /**
  * Keeps the leases of all holds of a client with one timer. A lease is renewed after a third of it; a renewal that
  * fails is tried again until the local deadline, where the hold is lost. Fixed leases are watched for their deadline
- * only.
+ * only, once a grant is confirmed.
  */
 export class Watchdog {
-  private readonly watched = new Map<Hold, Watched>();
+  private readonly watched = new Map<Lease, Watched>();
   private timer: NodeJS.Timeout | undefined;
   private wakeAt = Infinity;
 
@@ -39,37 +44,38 @@ export class Watchdog {
     private readonly listener: WatchdogListener,
   ) {}
 
-  watch(hold: Hold): void {
+  watch(lease: Lease, { settings }: Hold): void {
     const at = performance.now();
-    const { renew, ttlMs, maxHoldMs } = hold.settings;
-    const watched: Watched = {
-      renewAt: renew ? at + ttlMs / 3 : Infinity,
+    const watched = {
+      renewAt: lease.confirmed ? renewalOf(settings, at) : confirmationOf(lease, settings, at),
       failing: false,
       pending: undefined,
-      warnAt: maxHoldMs === Infinity ? at + LONG_HOLD_MS : Infinity,
-      giveUpAt: at + maxHoldMs,
+      ...boundsOf(settings, at),
     };
-    this.watched.set(hold, watched);
-    this.wakeBy(this.nextOf(hold, watched));
+    this.watched.set(lease, watched);
+    this.wakeBy(nextOf(lease, watched));
   }
 
-  unwatch(hold: Hold): void {
-    if (!this.watched.delete(hold) || this.watched.size > 0) return;
+  unwatch(lease: Lease): void {
+    if (!this.watched.delete(lease) || this.watched.size > 0) return;
     clearTimeout(this.timer);
     this.wakeAt = Infinity;
   }
 
-  /** The lease was set by somebody else than the watchdog; the next renewal is due a third of the lease later. */
-  leaseChanged(hold: Hold): void {
-    const watched = this.watched.get(hold);
-    if (!watched) return;
-    if (hold.settings.renew) watched.renewAt = performance.now() + hold.settings.ttlMs / 3;
-    this.wakeBy(this.nextOf(hold, watched));
+  /** The lease has a new holder, who asked for the same one. */
+  handedOver(lease: Lease): void {
+    const watched = this.watched.get(lease);
+    if (!watched || !lease.hold) return;
+    Object.assign(watched, boundsOf(lease.hold.settings, performance.now()));
+    this.wakeBy(watched.giveUpAt);
   }
 
-  private nextOf(hold: Hold, watched: Watched): number {
-    const deadline = performance.now() + hold.remainingMs;
-    return Math.min(deadline, watched.renewAt, watched.warnAt, watched.giveUpAt);
+  /** The lease was set by somebody else than the watchdog; the next renewal is due a third of the lease later. */
+  leaseChanged(lease: Lease): void {
+    const watched = this.watched.get(lease);
+    if (!watched || !lease.hold) return;
+    watched.renewAt = renewalOf(lease.hold.settings, performance.now());
+    this.wakeBy(nextOf(lease, watched));
   }
 
   private wakeBy(at: number): void {
@@ -85,10 +91,11 @@ export class Watchdog {
   private tick(): void {
     this.wakeAt = Infinity;
     const at = performance.now();
-    const due: Hold[] = [];
+    const due: Lease[] = [];
     let next = Infinity;
-    for (const [hold, watched] of this.watched) {
-      if (hold.lost) continue;
+    for (const [lease, watched] of this.watched) {
+      const { hold } = lease;
+      if (!hold || hold.lost) continue;
       if (watched.giveUpAt <= at) {
         hold.lose('maxHold');
         continue;
@@ -100,9 +107,9 @@ export class Watchdog {
       // What is due soon goes along, so that the locks of a process wake it a few times in each third of a lease.
       if (watched.renewAt <= at + hold.settings.ttlMs / 30) {
         this.retryLater(hold, watched, at);
-        due.push(hold);
+        due.push(lease);
       }
-      next = Math.min(next, this.nextOf(hold, watched));
+      next = Math.min(next, nextOf(lease, watched));
     }
     if (due.length > 0) this.renew(due);
     if (next !== Infinity) this.wakeBy(next);
@@ -114,28 +121,31 @@ export class Watchdog {
     watched.renewAt = at + Math.min(RETRY_MS.max, Math.max(RETRY_MS.min, hold.settings.ttlMs / 15));
   }
 
-  private renew(due: readonly Hold[]): void {
+  private renew(due: readonly Lease[]): void {
     const sent = now();
     const replies = this.store.renew(
-      due.map(({ key, member, token, settings }) => ({ key: key.text, member, token, leaseMs: settings.ttlMs })),
+      due.map((lease) => {
+        const { key, member, token, hold } = lease;
+        return { key, member, token, leaseMs: renewedLease(lease, hold) };
+      }),
     );
-    due.forEach((hold, index) => {
+    due.forEach((lease, index) => {
       const attempt = Symbol('renewal');
-      const watched = this.watched.get(hold);
+      const watched = this.watched.get(lease);
       if (watched) watched.pending = attempt;
       replies[index]?.then(
         (answer) => {
-          if (!watched || this.watched.get(hold) !== watched) return;
-          if (answer.status === 'gone') return hold.lose('taken');
-          hold.renewed(sent, answer.remainingMs);
+          if (!watched || this.watched.get(lease) !== watched) return;
+          if (answer.status === 'gone') return lease.hold?.lose('taken');
+          lease.renewed(sent, answer.remainingMs);
           watched.failing = false;
           watched.pending = undefined;
-          this.leaseChanged(hold);
+          this.leaseChanged(lease);
         },
         (error: unknown) => {
-          if (!watched || this.watched.get(hold) !== watched || watched.pending !== attempt) return;
+          if (!watched || this.watched.get(lease) !== watched || watched.pending !== attempt) return;
           watched.pending = undefined;
-          this.failed(hold, watched, error);
+          if (lease.hold) this.failed(lease.hold, watched, error);
         },
       );
     });
@@ -146,4 +156,26 @@ export class Watchdog {
     watched.failing = true;
     this.listener.onRenewalFailed(hold, cause);
   }
+}
+
+function renewalOf({ renew, ttlMs }: LockSettings, at: number): number {
+  return renew ? at + ttlMs / 3 : Infinity;
+}
+
+/** A fixed lease begins at once. */
+function confirmationOf(lease: Lease, { renew }: LockSettings, at: number): number {
+  return renew ? at + Math.min(CONFIRM_AFTER_MS, lease.remainingMs / 2) : at;
+}
+
+function renewedLease({ confirmed }: Lease, hold: Hold | undefined): number {
+  if (!hold) return 1;
+  return confirmed ? hold.settings.ttlMs : leaseOf(hold.settings);
+}
+
+function boundsOf({ maxHoldMs }: LockSettings, at: number): Pick<Watched, 'warnAt' | 'giveUpAt'> {
+  return { warnAt: maxHoldMs === Infinity ? at + LONG_HOLD_MS : Infinity, giveUpAt: at + maxHoldMs };
+}
+
+function nextOf(lease: Lease, { renewAt, warnAt, giveUpAt }: Watched): number {
+  return Math.min(performance.now() + lease.remainingMs, renewAt, warnAt, giveUpAt);
 }

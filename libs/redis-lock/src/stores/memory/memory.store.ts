@@ -1,105 +1,156 @@
 import { notWanted } from '../../lock/lock.errors.js';
-import type {
-  AcquireCommand,
-  AcquireReply,
-  HeldReply,
-  LockState,
-  LockStore,
-  ReleaseCommand,
-  ReleaseReply,
-  RenewCommand,
-  RenewReply,
+import {
+  GRANT_CONFIRM_MS,
+  GRANT_LEASE_MS,
+  RESERVED_TOKENS,
+  type AcquireCommand,
+  type AcquiredReply,
+  type AcquireReply,
+  type GrantInbox,
+  type GrantListener,
+  type HeldReply,
+  type LockState,
+  type LockStore,
+  type QueueRequest,
+  type ReleaseCommand,
+  type ReleaseReply,
+  type RenewCommand,
+  type RenewReply,
 } from '../lock-store.js';
+import { endOf, MemoryHolds, type Hold } from './memory-holds.js';
+import { instanceOf, MemoryInboxes } from './memory-inboxes.js';
+import { MemoryQueues } from './memory-queue.js';
 
-interface Entry {
-  /** Undefined while the key rests until `minHold` is over. */
-  readonly member: string | undefined;
-  readonly token: number;
-  readonly expiresAt: number;
-  readonly timer: NodeJS.Timeout;
+interface Caller {
+  readonly member: string;
+  readonly leaseMs: number;
 }
 
 /**
- * Locks in the memory of this process, with real leases: for tests and for an application that runs on one node only.
- * Several clients that are given one MemoryLockStore exclude each other.
+ * Locks in the memory of this process, with real leases, queues and grants: for tests and for an application that runs
+ * on one node only. Several clients that are given one MemoryLockStore exclude each other.
  */
 export class MemoryLockStore implements LockStore {
-  private readonly entries = new Map<string, Entry>();
-  private highestToken = 0;
+  private readonly queues = new MemoryQueues();
+  private readonly inboxes = new MemoryInboxes();
+  // Who did not confirm one grant is taken for dead, with all that it has in the queue.
+  private readonly holds = new MemoryHolds((key, member) => {
+    if (member !== undefined) this.queues.drop(key, (other) => instanceOf(other) === instanceOf(member));
+  });
+  private highestNumber = 0;
 
-  async acquire({ key, member, leaseMs, stillWanted }: AcquireCommand): Promise<AcquireReply> {
+  async acquire({ key, member, leaseMs, queue, stillWanted }: AcquireCommand): Promise<AcquireReply> {
     if (stillWanted?.() === false) throw notWanted(key);
-    const entry = this.find(key);
-    if (entry && entry.member !== member) return heldBy(entry);
-    if (entry) return { status: 'acquired', token: entry.token, remainingMs: entry.expiresAt - Date.now() };
-    const token = Math.max(Date.now() * 1000, this.highestToken + 1);
-    this.highestToken = token;
-    this.put(key, member, token, leaseMs);
-    return { status: 'acquired', token, remainingMs: leaseMs };
+    return this.enter(key, { member, leaseMs }, queue);
   }
 
-  async release({ key, member, token, minHoldMs }: ReleaseCommand): Promise<ReleaseReply> {
-    const entry = this.find(key);
-    if (!entry || !owns(entry, member, token)) return 'lost';
-    this.remove(key, entry);
-    const sinceMs = Math.max(0, Date.now() - Math.floor(entry.token / 1000));
-    const restMs = Math.min(entry.expiresAt - Date.now(), minHoldMs - sinceMs);
-    if (restMs <= 0) return 'released';
-    this.put(key, undefined, entry.token, restMs);
-    return 'kept';
+  async release({ key, member, token, minHoldMs, successor }: ReleaseCommand): Promise<ReleaseReply> {
+    const hold = this.holds.find(key);
+    if (token === undefined) this.queues.drop(key, (other) => other === member);
+    if (!hold || !owns(hold, member, token)) {
+      if (!hold) this.grantNext(key);
+      return { status: 'lost' };
+    }
+    const sinceMs = Math.max(0, Date.now() - Math.floor(hold.token / 1000));
+    const restMs = Math.min(endOf(hold) - Date.now(), minHoldMs - sinceMs);
+    if (restMs > 0) this.holds.put(key, { member: undefined, token: hold.token, expiresAt: Date.now() + restMs });
+    else this.holds.remove(key);
+    const status = restMs > 0 ? 'kept' : 'released';
+    if (successor) return { status, successor: this.enter(key, successor, successor) };
+    if (status === 'released') this.grantNext(key);
+    return { status };
   }
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
     return commands.map(async ({ key, member, token, leaseMs }): Promise<RenewReply> => {
-      const entry = this.find(key);
-      if (!entry || !owns(entry, member, token)) return { status: 'gone' };
-      const remainingMs = Math.max(entry.expiresAt - Date.now(), leaseMs);
-      this.remove(key, entry);
-      this.put(key, member, token, remainingMs);
+      const hold = this.holds.find(key);
+      if (!hold || !owns(hold, member, token)) return { status: 'gone' };
+      const remainingMs = Math.max(endOf(hold) - Date.now(), leaseMs);
+      this.holds.put(key, { member, token, expiresAt: Date.now() + remainingMs });
       return { status: 'renewed', remainingMs };
     });
   }
 
   async inspect(key: string): Promise<LockState> {
-    const entry = this.find(key);
-    return entry ? heldBy(entry) : { status: 'free' };
+    const hold = this.holds.find(key);
+    return hold ? this.heldBy(key, hold) : { status: 'free' };
+  }
+
+  grants(instance: string, listener: GrantListener): GrantInbox {
+    return this.inboxes.inbox(instance, listener);
   }
 
   async close(): Promise<void> {
-    for (const [key, entry] of this.entries) this.remove(key, entry);
+    this.holds.clear();
+    this.queues.clear();
+    this.inboxes.clear();
   }
 
-  private find(key: string): Entry | undefined {
-    const entry = this.entries.get(key);
-    if (!entry || entry.expiresAt > Date.now()) return entry;
-    this.remove(key, entry);
+  private enter(key: string, caller: Caller, queue: QueueRequest | undefined): AcquireReply {
+    const { member } = caller;
+    const hold = this.holds.find(key);
+    if (hold?.member === member) {
+      const remainingMs = endOf(hold) - Date.now();
+      return {
+        status: 'acquired',
+        token: hold.token,
+        remainingMs,
+        ...(hold.voidAt !== undefined && { granted: true }),
+      };
+    }
+    if (!hold && this.queues.size(key) === 0) return this.own(key, caller);
+    const place = queue && this.queues.join(key, member, queue, () => this.nextNumber());
+    const holder = hold ?? this.grantNext(key, member);
+    if (!holder) return this.own(key, caller);
+    const held = this.heldBy(key, holder);
+    return place ? { ...held, place: { ...place, listening: this.inboxes.isOpen(member) } } : held;
+  }
+
+  /** Grants a free key to the first in its queue that can be told. Nothing: it is the caller's turn, or nobody's. */
+  private grantNext(key: string, caller?: string): Hold | undefined {
+    for (let head = this.queues.shift(key); head; head = this.queues.shift(key)) {
+      const { member, uncountable } = head;
+      if (member === caller) return undefined;
+      if (!uncountable && !this.inboxes.isOpen(member)) continue;
+      const now = Date.now();
+      const token = this.nextToken();
+      const grant = { member, token, expiresAt: now + GRANT_LEASE_MS, voidAt: now + GRANT_CONFIRM_MS };
+      this.holds.put(key, grant);
+      this.inboxes.tell({ key, member, token });
+      return grant;
+    }
     return undefined;
   }
 
-  private put(key: string, member: string | undefined, token: number, leaseMs: number): void {
-    const timer = setTimeout(() => this.find(key), leaseMs + 1);
-    timer.unref();
-    this.entries.set(key, { member, token, expiresAt: Date.now() + leaseMs, timer });
+  private own(key: string, { member, leaseMs }: Caller): AcquiredReply {
+    const token = this.nextToken();
+    this.holds.put(key, { member, token, expiresAt: Date.now() + leaseMs });
+    return { status: 'acquired', token, remainingMs: leaseMs };
   }
 
-  private remove(key: string, { timer }: Entry): void {
-    clearTimeout(timer);
-    this.entries.delete(key);
+  private nextToken(): number {
+    const token = this.nextNumber();
+    this.highestNumber = token + RESERVED_TOKENS;
+    return token;
+  }
+
+  private nextNumber(): number {
+    this.highestNumber = Math.max(Date.now() * 1000, this.highestNumber + 1);
+    return this.highestNumber;
+  }
+
+  private heldBy(key: string, hold: Hold): HeldReply {
+    return {
+      status: 'held',
+      holder: hold.member ?? 'minHold',
+      token: hold.member === undefined ? 0 : hold.token,
+      heldSince: Math.floor(hold.token / 1000),
+      remainingMs: endOf(hold) - Date.now(),
+      queued: this.queues.size(key),
+    };
   }
 }
 
-function owns(entry: Entry, member: string, token: number | undefined): boolean {
-  return entry.member === member && (token === undefined || entry.token === token);
-}
-
-function heldBy({ member, token, expiresAt }: Entry): HeldReply {
-  const remainingMs = expiresAt - Date.now();
-  const heldSince = Math.floor(token / 1000);
-  return {
-    status: 'held',
-    holder: member ?? 'minHold',
-    token: member === undefined ? 0 : token,
-    heldSince,
-    remainingMs,
-  };
+function owns(hold: Hold, member: string, token: number | undefined): boolean {
+  return hold.member === member && (token === undefined || hold.token === token);
 }

@@ -1,5 +1,15 @@
 import { notWanted } from '../../lock/lock.errors.js';
-import type { AcquireCommand, AcquireReply, LockState, LockStore, RenewCommand, RenewReply } from '../lock-store.js';
+import {
+  NO_INBOX,
+  type AcquireCommand,
+  type AcquireReply,
+  type GrantInbox,
+  type LockState,
+  type LockStore,
+  type ReleaseReply,
+  type RenewCommand,
+  type RenewReply,
+} from '../lock-store.js';
 
 /** No lease ends here, in ms. */
 const FOR_EVER = Number.MAX_SAFE_INTEGER;
@@ -14,8 +24,8 @@ export class PassThroughLockStore implements LockStore {
     return { status: 'acquired', token: this.highestToken, remainingMs: FOR_EVER };
   }
 
-  async release(): Promise<'released'> {
-    return 'released';
+  async release(): Promise<ReleaseReply> {
+    return { status: 'released' };
   }
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
@@ -24,6 +34,10 @@ export class PassThroughLockStore implements LockStore {
 
   async inspect(): Promise<LockState> {
     return { status: 'free' };
+  }
+
+  grants(): GrantInbox {
+    return NO_INBOX;
   }
 
   async close(): Promise<void> {}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { fenceKey, physicalKey } from './physical-key.js';
+import { fenceKey, keyOf, physicalKey } from './physical-key.js';
 
 /** What Redis Cluster hashes: between the first `{` and the first `}` after it, unless that is empty; else everything. */
 function hashed(key: string): string {
@@ -25,6 +25,13 @@ describe('physicalKey', () => {
     const names = keys.flatMap((key) => ['', ':queue', ':waiters'].map((part) => physicalKey('lock', key) + part));
     names.push(fenceKey('lock'));
     expect(new Set(names).size).toBe(names.length);
+  });
+
+  test('the key can be read from the name', () => {
+    expect(keys.map((key) => keyOf('my:lock', physicalKey('my:lock', key)))).toEqual(keys);
+    for (const key of ['', '{tag}x', 'x{tag}', '{tag}', '{a}{b}', 'a{}b', '订单:\n{']) {
+      expect(keyOf('lock', physicalKey('lock', key))).toBe(key);
+    }
   });
 
   test('no two prefixes share a name', () => {

@@ -11,6 +11,26 @@ export function physicalKey(prefix: string, key: string): string {
   return `${prefix}:${tag ?? '{'}${escape(key)}}`;
 }
 
+/** The key of the user in the name of its lock. */
+export function keyOf(prefix: string, name: string): string {
+  const [, , key = ''] = /^\{([^}]*)\}(.+)\}$/s.exec(name.slice(prefix.length + 1)) ?? [
+    '',
+    '',
+    name.slice(prefix.length + 2, -1),
+  ];
+  return key.replace(/\\(.)/gs, (_, char: string) => ({ '(': '{', ')': '}' })[char] ?? char);
+}
+
+/** The members that wait for a lock. */
+export function queueKey(lock: string): string {
+  return `${lock}:queue`;
+}
+
+/** What the channel of every inbox begins with; the instance follows. */
+export function inboxPrefix(prefix: string): string {
+  return `${prefix}:inbox:`;
+}
+
 export function fenceKey(prefix: string): string {
   return `${prefix}:fence`;
 }

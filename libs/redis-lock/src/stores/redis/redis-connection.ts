@@ -3,7 +3,7 @@ import type { LockLogger } from '../../lock/lock-events.js';
 import { LockUnavailableError, notWanted } from '../../lock/lock.errors.js';
 import { withTimeout } from '../../lock/timeout.js';
 import { toUnavailable } from './redis-errors.js';
-import { openRedis, type RedisConnectionSource } from './redis-options.js';
+import { closeRedis, openRedis, type RedisConnectionSource } from './redis-options.js';
 import type { Script } from './script.js';
 import { ServerClock } from './server-clock.js';
 
@@ -27,6 +27,8 @@ interface SendLimits {
  */
 export class RedisConnection {
   readonly clock = new ServerClock();
+  /** How often the connection has broken. */
+  generation = 0;
   private readonly redis: Redis;
   private ready: Promise<void>;
   private becomeReady!: () => void;
@@ -44,6 +46,10 @@ export class RedisConnection {
     this.redis.on('close', () => this.onClose());
   }
 
+  get isReady(): boolean {
+    return this.prepared;
+  }
+
   /**
    * Runs a script. Rejects at once when the connection breaks, and after `withinMs` (default: the command timeout) when
    * it was not ready until then; a command that was sent has no time limit here. `stillWanted` is asked before each time
@@ -57,7 +63,7 @@ export class RedisConnection {
     args: Args,
     { withinMs = this.options.commandTimeoutMs, stillWanted }: SendLimits = {},
   ): Promise<Reply> {
-    await this.untilReady(name, withinMs);
+    if (!this.prepared) await this.untilReady(name, withinMs);
     const rest = [keys.length, ...keys, ...args];
     const send = async (command: string, text: string): Promise<Reply> => {
       if (stillWanted?.() === false) throw notWanted(name);
@@ -86,15 +92,18 @@ export class RedisConnection {
     });
   }
 
+  /**
+   * Asks the server whether messages may be published to a channel, by an empty one.
+   * @throws the answer of the server.
+   */
+  async askPermissionToPublish(channel: string): Promise<void> {
+    const { commandTimeoutMs } = this.options;
+    await this.untilReady(channel, commandTimeoutMs);
+    await withTimeout(this.redis.publish(channel, ''), commandTimeoutMs, () => new Error('not answered'));
+  }
+
   async close(): Promise<void> {
-    // Between two attempts to connect there is no socket, and none that could end.
-    if (this.redis.status === 'end') return;
-    if (this.redis.status === 'reconnecting') return this.redis.disconnect();
-    const ended = new Promise<void>((resolve) => this.redis.once('end', resolve));
-    this.redis.disconnect();
-    await withTimeout(ended, this.options.commandTimeoutMs, () => new Error('the socket did not end')).catch(() =>
-      this.redis.disconnect(),
-    );
+    await closeRedis(this.redis, this.options.commandTimeoutMs);
   }
 
   private whenPrepared(): Promise<void> {
@@ -123,10 +132,7 @@ export class RedisConnection {
   }
 
   private onClose(): void {
-    // ioredis keeps the timer of an unanswered command when its socket closes: it would end the next socket, and keep a
-    // process alive that has closed everything.
-    clearTimeout(Reflect.get(this.redis, 'socketTimeoutTimer') as NodeJS.Timeout | undefined);
-    Reflect.set(this.redis, 'socketTimeoutTimer', undefined);
+    this.generation++;
     if (!this.prepared) return;
     this.prepared = false;
     this.ready = this.whenPrepared();

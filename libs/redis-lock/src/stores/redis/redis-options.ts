@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { LockArgumentError } from '../../lock/lock.errors.js';
+import { withTimeout } from '../../lock/timeout.js';
 
 /** What we need of the user's own client: its options, through a duplicate. It is never used, changed or closed. */
 export interface RedisClientLike {
@@ -39,6 +40,27 @@ export function openRedis(source: RedisConnectionSource, commandTimeoutMs: numbe
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
     retryStrategy: (times) => Math.min(1_000, 25 * 2 ** Math.min(times, 10)) * (0.75 + Math.random() / 2),
   };
+  const redis = connect(source, ours);
+  redis.on('close', () => {
+    // ioredis keeps the timer of an unanswered command when its socket closes: it would end the next socket, and keep a
+    // process alive that has closed everything.
+    clearTimeout(Reflect.get(redis, 'socketTimeoutTimer') as NodeJS.Timeout | undefined);
+    Reflect.set(redis, 'socketTimeoutTimer', undefined);
+  });
+  return redis;
+}
+
+/** Closes a connection of ours, and waits until its socket has ended, `boundMs` at most. */
+export async function closeRedis(redis: Redis, boundMs: number): Promise<void> {
+  // Between two attempts to connect there is no socket, and none that could end.
+  if (redis.status === 'end') return;
+  if (redis.status === 'reconnecting') return redis.disconnect();
+  const ended = new Promise<void>((resolve) => redis.once('end', resolve));
+  redis.disconnect();
+  await withTimeout(ended, boundMs, () => new Error('the socket did not end')).catch(() => redis.disconnect());
+}
+
+function connect(source: RedisConnectionSource, ours: RedisOptions): Redis {
   // A URL may carry options as well; in a duplicate ours have the last word.
   if (typeof source === 'string') return new Redis(checkUrl(source), { lazyConnect: true }).duplicate(ours);
   if (typeof source !== 'object' || source === null) throw refused(source);

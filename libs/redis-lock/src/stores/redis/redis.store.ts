@@ -3,22 +3,25 @@ import { LockUnavailableError } from '../../lock/lock.errors.js';
 import type {
   AcquireCommand,
   AcquireReply,
-  HeldReply,
+  GrantInbox,
+  GrantListener,
   LockState,
   LockStore,
+  QueueRequest,
   ReleaseCommand,
   ReleaseReply,
   RenewCommand,
   RenewReply,
 } from '../lock-store.js';
-import { fenceKey, physicalKey } from './physical-key.js';
+import { RedisGrantInbox } from './grant-inbox.js';
+import { fenceKey, inboxPrefix, physicalKey, queueKey } from './physical-key.js';
 import { RedisConnection } from './redis-connection.js';
 import type { RedisConnectionSource } from './redis-options.js';
+import { acquiredReply, heldReply } from './replies.js';
 import { acquireScript } from './scripts/acquire.js';
 import { inspectScript } from './scripts/inspect.js';
 import { releaseScript } from './scripts/release.js';
 import { renewScript } from './scripts/renew.js';
-import { REST_FIELD } from './scripts/shared.js';
 
 export interface RedisLockStoreOptions {
   readonly connection: RedisConnectionSource;
@@ -27,75 +30,87 @@ export interface RedisLockStoreOptions {
   readonly logger: LockLogger;
 }
 
-/** Locks in one Redis: a hash a lock, changed by one script a command. */
+/** Locks in one Redis: a hash a lock and a sorted set of who waits for it, changed by one script a command. */
 export class RedisLockStore implements LockStore {
   private readonly connection: RedisConnection;
-  private readonly prefix: string;
+  private readonly inboxes: string;
+  private readonly opened = new Set<GrantInbox>();
 
   /** @throws LockArgumentError when `connection` is none. */
-  constructor({ connection, prefix, commandTimeoutMs, logger }: RedisLockStoreOptions) {
-    this.prefix = prefix;
+  constructor(private readonly options: RedisLockStoreOptions) {
+    const { connection, prefix, commandTimeoutMs, logger } = options;
+    this.inboxes = inboxPrefix(prefix);
     const scripts = [acquireScript, releaseScript, renewScript, inspectScript];
     this.connection = new RedisConnection({ source: connection, commandTimeoutMs, logger, scripts });
   }
 
-  async acquire({ key, member, leaseMs, withinMs, stillWanted }: AcquireCommand): Promise<AcquireReply> {
+  async acquire({ key, member, leaseMs, withinMs, queue, stillWanted }: AcquireCommand): Promise<AcquireReply> {
     const { clock } = this.connection;
     const called = performance.now();
-    await this.connection.untilReady(key, withinMs);
-    const keys = [physicalKey(this.prefix, key), fenceKey(this.prefix)];
+    if (!this.connection.isReady) await this.connection.untilReady(key, withinMs);
+    const keys = this.keysOf(key);
+    const place = queue ? placeOf(queue) : (['', ''] as const);
     // A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time.
     for (let late = 0; late < 2; late++) {
       const left = withinMs - (performance.now() - called);
       if (left <= 0) break;
       const sent = performance.now();
       const limits = { withinMs: left, stillWanted };
-      const reply = await this.connection.run(acquireScript, key, keys, [member, leaseMs, clock.in(left)], limits);
-      if (reply[0] === 'acquired') return { status: 'acquired', token: Number(reply[1]), remainingMs: reply[2] };
-      if (reply[0] === 'held') return heldBy(reply[1], reply[2]);
+      const args = [member, leaseMs, clock.in(left), ...place, this.inboxes] as const;
+      const reply = await this.connection.run(acquireScript, key, keys, args, limits);
+      if (reply[0] === 'acquired') return acquiredReply(reply[1], reply[2], reply[3]);
+      if (reply[0] === 'held') return heldReply(reply);
       clock.learn(Number(reply[1]), sent);
     }
     const what = `Redis received the command later than ${Math.round(withinMs)} ms after it was sent`;
     throw new LockUnavailableError(key, what, { mayHaveRun: false, late: true });
   }
 
-  async release({ key, member, token, minHoldMs }: ReleaseCommand): Promise<ReleaseReply> {
-    return this.connection.run(
-      releaseScript,
-      key,
-      [physicalKey(this.prefix, key)],
-      [member, token === undefined ? '' : String(token), minHoldMs],
-    );
+  async release({ key, member, token, minHoldMs, successor }: ReleaseCommand): Promise<ReleaseReply> {
+    const next = successor
+      ? ([successor.member, successor.leaseMs, ...placeOf(successor)] as const)
+      : (['', 0, '', ''] as const);
+    const held = token === undefined ? '' : String(token);
+    const args = [member, held, minHoldMs, ...next, this.inboxes] as const;
+    const [status, ...reply] = await this.connection.run(releaseScript, key, this.keysOf(key), args);
+    if (reply[0] === 'acquired') return { status, successor: acquiredReply(reply[1], reply[2]) };
+    if (reply[0] === 'held') return { status, successor: heldReply(reply) };
+    return { status };
   }
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
     return commands.map(async ({ key, member, token, leaseMs }): Promise<RenewReply> => {
-      const remainingMs = await this.connection.run(
-        renewScript,
-        key,
-        [physicalKey(this.prefix, key)],
-        [`${member}/${token}`, leaseMs],
-      );
+      const lock = [physicalKey(this.options.prefix, key)];
+      const remainingMs = await this.connection.run(renewScript, key, lock, [`${member}/${token}`, leaseMs]);
       return remainingMs < 0 ? { status: 'gone' } : { status: 'renewed', remainingMs };
     });
   }
 
   async inspect(key: string): Promise<LockState> {
-    const holder = await this.connection.run(inspectScript, key, [physicalKey(this.prefix, key)], []);
-    return holder ? heldBy(holder[0], holder[1]) : { status: 'free' };
+    const [lock, queue] = this.keysOf(key);
+    const holder = await this.connection.run(inspectScript, key, [lock, queue], []);
+    return holder ? heldReply(holder) : { status: 'free' };
+  }
+
+  grants(instance: string, listener: GrantListener): GrantInbox {
+    const { connection: source, prefix, commandTimeoutMs, logger } = this.options;
+    const commands = this.connection;
+    const inbox = new RedisGrantInbox({ source, prefix, instance, commandTimeoutMs, logger, commands, listener });
+    this.opened.add(inbox);
+    return inbox;
   }
 
   async close(): Promise<void> {
-    await this.connection.close();
+    await Promise.all([this.connection.close(), ...[...this.opened].map(async (inbox) => inbox.close())]);
+  }
+
+  private keysOf(key: string): [lock: string, queue: string, fence: string] {
+    const lock = physicalKey(this.options.prefix, key);
+    return [lock, queueKey(lock), fenceKey(this.options.prefix)];
   }
 }
 
-/** Reads the field of a hold, `<member>/<token>`. */
-function heldBy(field: string, remainingMs: number): HeldReply {
-  if (field === REST_FIELD) return { status: 'held', holder: 'minHold', token: 0, heldSince: undefined, remainingMs };
-  const [, member, digits] = /^(.+)\/(\d{1,16})$/s.exec(field) ?? [];
-  // A hash of somebody else stands where the lock would be: it is as good as held, by we do not know whom.
-  if (!member) return { status: 'held', holder: field, token: 0, heldSince: undefined, remainingMs };
-  const token = Number(digits);
-  return { status: 'held', holder: member, token, heldSince: Math.floor(token / 1000), remainingMs };
+/** What the scripts take for a place: the arrival number, '0' for a new one, and '!' for an inbox that is not seen. */
+function placeOf({ arrival, uncountable }: QueueRequest): readonly [arrival: string, mark: string] {
+  return [String(arrival ?? 0), uncountable ? '!' : ''];
 }

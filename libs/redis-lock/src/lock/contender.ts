@@ -1,0 +1,343 @@
+import {
+  POLL_CAP_MS,
+  type AcquireReply,
+  type AcquiredReply,
+  type HeldReply,
+  type LockStore,
+  type Successor,
+} from '../stores/lock-store.js';
+import { backoffDelay } from './backoff.js';
+import { elapsedSince, now, type Moment } from './clock.js';
+import type { GiveBack } from './give-back.js';
+import type { GrantReceiver, Inbox } from './inbox.js';
+import { Lease } from './lease.js';
+import type { ClientSettings } from './lock-settings.js';
+import { LockUnavailableError } from './lock.errors.js';
+import { setPatientTimeout, withTimeout } from './timeout.js';
+
+/** What all contenders of a client share. */
+export interface ContenderParts {
+  readonly store: LockStore;
+  readonly settings: ClientSettings;
+  readonly giveBack: GiveBack;
+  readonly inbox: Inbox;
+  readonly newMember: () => string;
+}
+
+/** What the caller that is next asks for. */
+export interface Wish {
+  /** The lease, in ms. */
+  readonly leaseMs: number;
+  /** How late the store may still carry out a command that is sent now, in ms. */
+  readonly withinMs: number;
+  /** A grant is not enough to begin with: its lease must have its whole length first. */
+  readonly confirmed: boolean;
+}
+
+/** Whom a contender stands for. */
+export interface ContenderOwner {
+  wishOf(contender: Contender): Wish;
+  obtained(contender: Contender, lease: Lease): void;
+  /** It is not to be had: the store cannot be asked, or the only attempt found it held. The contender is over. */
+  refused(contender: Contender, reason: HeldReply | LockUnavailableError): void;
+  /** It waits in the store, and has to ask again after `ms` if it is not told before. */
+  waits(ms: number): void;
+  /** It had lost its place in the store, and others of this process may have as well. */
+  rejoined(contender: Contender): void;
+}
+
+/** One question to the store. */
+export interface Attempt {
+  readonly member: string;
+  readonly stillWanted: () => boolean;
+  /** When it left, or when it was made as long as it has not, and the connection it left on. */
+  sentAt: Moment;
+  generation: number;
+  sent: boolean;
+}
+
+/**
+ * Stands for waiting callers in the store under one member after another: asks, queues, takes a grant, and asks again
+ * when it hears nothing. It also knows what became of every question, so that nothing stays in the store in its name:
+ * an answer may come when nobody wants it any more, or after the lock has been got another way.
+ */
+export class Contender implements GrantReceiver {
+  /** What the store said last, or why it could not be asked. */
+  seen: HeldReply | LockUnavailableError | undefined;
+  /** The lease that it asked for last, in ms. */
+  leaseMs = 1;
+  private state: 'waiting' | 'confirming' | 'holding' | 'over' = 'waiting';
+  private member: string;
+  private lease: Lease | undefined;
+  private arrival: number | undefined;
+  /** Whether the member stood in the queue of the store at the last answer. */
+  private queued = false;
+  private uncountable = false;
+  /** The newest question that was answered *not yours*. */
+  private lastHeld: Attempt | undefined;
+  /** The highest token that any answer showed. */
+  private highest = 0;
+  /** The question whose answer is due. */
+  private question: Attempt | undefined;
+  private unanswered = 0;
+  private uncertain = false;
+  private failures = 0;
+  private retry: NodeJS.Timeout | undefined;
+
+  /** @param queues false: one attempt. */
+  constructor(
+    private readonly parts: ContenderParts,
+    private readonly owner: ContenderOwner,
+    private readonly key: string,
+    private readonly queues: boolean,
+  ) {
+    this.member = parts.newMember();
+    if (queues) parts.inbox.expect(this.member, this);
+  }
+
+  /** For how long the store has owed an answer, in ms. */
+  get unansweredMs(): number {
+    return this.question ? elapsedSince(this.question.sentAt) : 0;
+  }
+
+  /** Asks the store, unless an answer is due. */
+  ask(): void {
+    if (this.state !== 'waiting' || this.question) return;
+    const { store, settings, inbox } = this.parts;
+    const attempt = this.begin();
+    const { member, stillWanted } = attempt;
+    const timeoutMs = settings.commandTimeoutMs;
+    const wish = this.owner.wishOf(this);
+    this.leaseMs = wish.leaseMs;
+    const withinMs = Math.max(1, Math.min(timeoutMs, wish.withinMs));
+    const command = { key: this.key, member, leaseMs: wish.leaseMs, withinMs, stillWanted };
+    const asked = store.acquire(this.queues && inbox.usable ? { ...command, queue: this.place() } : command);
+    const timer = setPatientTimeout(() => {
+      const what = `Redis did not answer within ${Math.round(timeoutMs)} ms`;
+      this.overdue(attempt, new LockUnavailableError(this.key, what));
+    }, timeoutMs);
+    asked.then(
+      (reply) => {
+        clearTimeout(timer);
+        this.heard(attempt, reply);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        this.unheard(attempt, error);
+      },
+    );
+  }
+
+  /** What a release takes along that queues it in the same step; the answer comes to {@link heard} or {@link unheard}. */
+  asSuccessor(): { readonly attempt: Attempt; readonly successor: Successor } | undefined {
+    if (this.state !== 'waiting') return undefined;
+    const attempt = this.begin();
+    attempt.stillWanted();
+    this.leaseMs = this.owner.wishOf(this).leaseMs;
+    return { attempt, successor: { member: this.member, leaseMs: this.leaseMs, ...this.place() } };
+  }
+
+  /** An answer, however late; undefined: the release queued nobody. */
+  heard(attempt: Attempt, reply: AcquireReply | undefined): void {
+    this.settle(attempt);
+    if (this.state !== 'waiting' || attempt.member !== this.member) {
+      if (reply) this.heardLate(attempt, reply);
+      return;
+    }
+    clearTimeout(this.retry);
+    this.failures = 0;
+    if (!reply) this.ask();
+    else if (reply.status === 'held') this.wasHeld(attempt, reply);
+    else this.acquired(attempt, reply);
+  }
+
+  /** A question has come to nothing; it may have been carried out all the same. */
+  unheard(attempt: Attempt, error: unknown): void {
+    if (!(error instanceof LockUnavailableError) || error.mayHaveRun) this.uncertain = true;
+    if (attempt.sent) this.unanswered--;
+    this.overdue(attempt, error);
+  }
+
+  /** The answer is not waited for any longer; it may still come. Nobody cares if the question is settled another way. */
+  overdue(attempt: Attempt, error: unknown): void {
+    if (this.question !== attempt) return;
+    this.question = undefined;
+    if (this.state === 'waiting') this.failed(error);
+  }
+
+  granted(token: number): void {
+    const { lastHeld, member } = this;
+    if (this.lease && token > this.lease.token) this.loseTo(member);
+    if (this.state !== 'waiting' || token <= this.highest) return;
+    const lease = Lease.ofGrant(this.key, member, token, lastHeld?.sentAt ?? now());
+    const certain = lastHeld?.generation === this.parts.inbox.generation && lease.remainingMs > lease.leaseMs / 3;
+    this.take(lease, certain);
+  }
+
+  /** Nobody wants the lock any more. */
+  abandon(): void {
+    if (this.state === 'over') return;
+    const mayHave = this.state === 'confirming' || this.queued || this.unanswered > 0 || this.uncertain;
+    this.end();
+    if (mayHave) this.leave(this.member);
+  }
+
+  /** The lease that it got has ended. */
+  end(): void {
+    this.state = 'over';
+    clearTimeout(this.retry);
+    if (this.queues) this.parts.inbox.forget(this.member);
+  }
+
+  private place(): { arrival?: number; uncountable?: boolean } {
+    return {
+      ...(this.arrival === undefined ? {} : { arrival: this.arrival }),
+      ...(this.uncountable ? { uncountable: true } : {}),
+    };
+  }
+
+  private begin(): Attempt {
+    const { member } = this;
+    const attempt: Attempt = {
+      member,
+      generation: this.parts.inbox.generation,
+      sentAt: now(),
+      sent: false,
+      stillWanted: () => {
+        if (this.state !== 'waiting' || member !== this.member) return false;
+        if (!attempt.sent) this.unanswered++;
+        attempt.sent = true;
+        attempt.sentAt = now();
+        attempt.generation = this.parts.inbox.generation;
+        return true;
+      },
+    };
+    this.question = attempt;
+    return attempt;
+  }
+
+  private wasHeld(attempt: Attempt, reply: HeldReply): void {
+    const { inbox, settings } = this.parts;
+    if (!(this.lastHeld && attempt.sentAt.monotonic < this.lastHeld.sentAt.monotonic)) this.lastHeld = attempt;
+    this.highest = Math.max(this.highest, reply.token);
+    this.seen = reply;
+    if (!this.queues) return this.refuse(reply);
+    const soon = reply.remainingMs < 0 ? Infinity : reply.remainingMs + 1 + Math.random() * 10;
+    const { place } = reply;
+    this.queued = place !== undefined;
+    if (!place) {
+      this.retryAfter(Math.min(soon, backoffDelay(this.failures++, settings.backoff)));
+      return;
+    }
+    this.arrival = place.arrival;
+    if (place.listening) inbox.seen();
+    if (place.listening === false && !this.uncountable && inbox.notSeen(attempt.sentAt.monotonic)) {
+      this.uncountable = true;
+      return this.ask();
+    }
+    if (place.rejoined) this.owner.rejoined(this);
+    this.owner.waits(Math.min(soon, POLL_CAP_MS));
+  }
+
+  private acquired({ sentAt, member }: Attempt, { token, remainingMs, granted = false }: AcquiredReply): void {
+    if (granted) this.parts.inbox.foundByAsking();
+    const lease = new Lease(this.key, member, token, sentAt, remainingMs, !granted);
+    this.take(lease, lease.remainingMs > 0);
+  }
+
+  private take(lease: Lease, certain: boolean): void {
+    if (certain && (lease.confirmed || !this.owner.wishOf(this).confirmed)) this.obtain(lease);
+    else void this.confirm(lease);
+  }
+
+  /** Makes sure of a lease before anybody works under it. */
+  private async confirm(lease: Lease): Promise<void> {
+    this.state = 'confirming';
+    const { store, settings } = this.parts;
+    const { key, member, token } = lease;
+    const sent = now();
+    this.leaseMs = this.owner.wishOf(this).leaseMs;
+    try {
+      const [answer] = store.renew([{ key, member, token, leaseMs: this.leaseMs }]);
+      const late = (): Error => new LockUnavailableError(key, 'a grant could not be confirmed in time');
+      const reply = answer && (await withTimeout(answer, settings.commandTimeoutMs, late));
+      if (this.state !== 'confirming') return;
+      if (reply?.status === 'renewed') lease.renewed(sent, reply.remainingMs);
+      else this.highest = Math.max(this.highest, token);
+      if (reply?.status === 'renewed' && lease.remainingMs > 0) return this.obtain(lease);
+      const over = 'its lease was over before the answer arrived; raise "ttl"';
+      this.again(reply?.status === 'renewed' ? new LockUnavailableError(key, over) : undefined);
+    } catch (error) {
+      if (this.state === 'confirming') this.again(error);
+    }
+  }
+
+  private obtain(lease: Lease): void {
+    this.state = 'holding';
+    this.lease = lease;
+    lease.whenEnded = () => this.end();
+    clearTimeout(this.retry);
+    this.owner.obtained(this, lease);
+  }
+
+  /** Begins anew under a new member: at once, or after a pause where something has failed. */
+  private again(failure?: unknown): void {
+    const { inbox, newMember } = this.parts;
+    if (failure) this.leave(this.member);
+    inbox.forget(this.member);
+    this.member = newMember();
+    if (this.queues) inbox.expect(this.member, this);
+    this.question = undefined;
+    this.uncertain = this.queued = false;
+    this.state = 'waiting';
+    if (failure) this.failed(failure);
+    else this.ask();
+  }
+
+  private settle(attempt: Attempt): void {
+    if (attempt.sent) this.unanswered--;
+    if (this.question === attempt) this.question = undefined;
+  }
+
+  private failed(error: unknown): void {
+    const reason =
+      error instanceof LockUnavailableError
+        ? error
+        : new LockUnavailableError(this.key, 'the store failed', { cause: error, retryable: false });
+    // A store that was only slow is there, and what it said before still stands.
+    if (!reason.late || !this.seen) this.seen = reason;
+    if (!this.queues || !reason.retryable) return this.refuse(reason);
+    this.retryAfter(backoffDelay(this.failures++, this.parts.settings.backoff));
+  }
+
+  private refuse(reason: HeldReply | LockUnavailableError): void {
+    this.abandon();
+    this.owner.refused(this, reason);
+  }
+
+  private retryAfter(ms: number): void {
+    clearTimeout(this.retry);
+    this.retry = setTimeout(() => this.ask(), ms);
+  }
+
+  /** An answer to a question that is settled another way, or that nobody waits for any more. */
+  private heardLate({ member, sentAt }: Attempt, reply: AcquireReply): void {
+    const lease = this.lease?.member === member ? this.lease : undefined;
+    const isOurs = reply.status === 'acquired' && reply.token === lease?.token;
+    if (isOurs && this.state === 'holding' && !reply.granted) lease?.renewed(sentAt, reply.remainingMs);
+    // It was carried out before we got ours.
+    if (isOurs || (lease && reply.token < lease.token)) return;
+    if (lease && this.state === 'holding') this.loseTo(member);
+    else if (reply.status === 'acquired' || reply.place) this.leave(member);
+  }
+
+  /** The store has given the lock to a later acquisition: ours had ended. */
+  private loseTo(member: string): void {
+    this.lease?.hold?.lose('taken');
+    this.leave(member);
+  }
+
+  private leave(member: string): void {
+    this.parts.giveBack.add({ key: this.key, member, minHoldMs: 0, leaseMs: this.leaseMs });
+  }
+}

@@ -1,0 +1,114 @@
+import type { Grant, GrantInbox, GrantListener, LockStore } from '../stores/lock-store.js';
+
+/** Who waits in the store under some member. */
+export interface GrantReceiver {
+  /** The member owns the key since a moment ago. */
+  granted(token: number): void;
+  /** Ask now: what was told before may not have arrived. */
+  ask(): void;
+}
+
+/** Between two polls of a process that has opened its inbox anew, in ms. */
+const SPREAD_MS = 1;
+
+/** A process whose grants were found by asking, and not told, so many times in a row doubts its inbox. */
+const SILENT_GRANTS = 2;
+
+/** The one inbox of a client: brings each grant to whoever waits for it. */
+export class Inbox implements GrantListener {
+  private readonly inbox: GrantInbox;
+  private readonly receivers = new Map<string, GrantReceiver>();
+  private readonly polls = new Set<NodeJS.Timeout>();
+  private openedAt: number | undefined;
+  private reopenedAt: number | undefined;
+  private silentGrants = 0;
+
+  /** @param disown gives back a grant that nobody waits for any more. */
+  constructor(
+    store: LockStore,
+    instance: string,
+    private readonly disown: (grant: Grant) => void,
+  ) {
+    this.inbox = store.grants(instance, this);
+  }
+
+  /** Whether grants can be told; if not, nobody may queue in the store. */
+  get usable(): boolean {
+    return this.inbox.usable;
+  }
+
+  /** See {@link GrantInbox.generation}. */
+  get generation(): number {
+    return this.inbox.generation;
+  }
+
+  expect(member: string, receiver: GrantReceiver): void {
+    this.receivers.set(member, receiver);
+  }
+
+  forget(member: string): void {
+    this.receivers.delete(member);
+  }
+
+  granted(grant: Grant): void {
+    this.silentGrants = 0;
+    const receiver = this.receivers.get(grant.member);
+    if (receiver) receiver.granted(grant.token);
+    else this.disown(grant);
+  }
+
+  opened(): void {
+    this.openedAt = performance.now();
+    this.pollAll();
+  }
+
+  refused(): void {
+    this.pollAll();
+  }
+
+  /** The answer to a command sent at `sent` (ms of the monotonic clock) shows that the store sees this inbox. */
+  seen(): void {
+    this.reopenedAt = undefined;
+  }
+
+  /**
+   * The answer shows that it does not. Opens the inbox, maybe again.
+   * @returns whether that has been tried already: the store cannot see it.
+   */
+  notSeen(sent: number): boolean {
+    if (this.openedAt === undefined) this.inbox.open();
+    if (this.openedAt === undefined || sent < this.openedAt) return false;
+    if (this.reopenedAt !== undefined) return sent > this.reopenedAt && this.openedAt > this.reopenedAt;
+    this.reopenedAt = performance.now();
+    this.inbox.open();
+    return false;
+  }
+
+  /** A grant was found by asking. A connection can be dead without anybody having noticed. */
+  foundByAsking(): void {
+    if (++this.silentGrants < SILENT_GRANTS) return;
+    this.silentGrants = 0;
+    this.inbox.open();
+  }
+
+  async close(): Promise<void> {
+    for (const poll of this.polls) clearTimeout(poll);
+    this.polls.clear();
+    await this.inbox.close();
+  }
+
+  /** Everybody who waits asks once, spread out. */
+  private pollAll(): void {
+    let delay = 0;
+    for (const receiver of this.receivers.values()) {
+      const poll = setTimeout(
+        () => {
+          this.polls.delete(poll);
+          receiver.ask();
+        },
+        (delay += SPREAD_MS),
+      );
+      this.polls.add(poll);
+    }
+  }
+}

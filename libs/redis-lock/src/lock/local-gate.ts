@@ -1,0 +1,268 @@
+import type { HeldReply } from '../stores/lock-store.js';
+import { Contender, type ContenderOwner, type ContenderParts, type Wish } from './contender.js';
+import { mayHandOver } from './hand-over.js';
+import type { Hold } from './hold.js';
+import type { Lease } from './lease.js';
+import { leaseOf, type LockSettings } from './lock-settings.js';
+import { LockBusyError, LockUnavailableError, type LockError, type LockHolder } from './lock.errors.js';
+import type { Patience } from './patience.js';
+import { giveUp } from './releasing.js';
+import { runOutsideScopes } from './scope.js';
+
+/** A caller that wants the lock of a gate. */
+export interface Waiter {
+  readonly settings: LockSettings;
+  readonly patience: Patience;
+  /** It has the lock from now on, under this fencing token. */
+  enter(lease: Lease, fencingToken: number): void;
+  fail(error: LockError): void;
+}
+
+/** A question that is open for more than this part of the command timeout tells that the store is out of reach. */
+const UNREACHABLE = 0.5;
+
+/**
+ * The callers of this process that want one key. They queue here, first in first out, and one contender stands for them
+ * in the store; a fair caller has one of its own. Who holds the lock passes it on to the next one here where that is
+ * allowed, and else through the store.
+ */
+export class LocalGate implements ContenderOwner {
+  private readonly waiters = new Set<Waiter>();
+  private contender: Contender | undefined;
+  /** The only caller that the contender stands for, when it makes one attempt. */
+  private once: Waiter | undefined;
+  /** What this process holds through the gate; fair callers hold on their own. */
+  private lease: Lease | undefined;
+  private readonly fair = new Map<Contender, Waiter>();
+  private poll: NodeJS.Timeout | undefined;
+  private pollAt = Infinity;
+  private askedAt = -Infinity;
+
+  /** @param whenIdle called when nobody holds or wants the lock here any more. */
+  constructor(
+    private readonly key: string,
+    private readonly parts: ContenderParts,
+    private readonly whenIdle: () => void,
+  ) {}
+
+  /** Whether a caller would have to wait behind another one of this process. */
+  get busy(): boolean {
+    return this.lease !== undefined || this.contender !== undefined || this.waiters.size > 0;
+  }
+
+  /** How many callers of this process queue. */
+  get waiting(): number {
+    return this.waiters.size + this.fair.size;
+  }
+
+  /** The contender that stands for a caller. */
+  contenderOf(waiter: Waiter): Contender | undefined {
+    for (const [contender, each] of this.fair) if (each === waiter) return contender;
+    return this.contender;
+  }
+
+  /** Who holds the lock, as far as a caller can know here. */
+  holderFor(waiter?: Waiter): LockHolder | undefined {
+    if (this.lease) return holderOf(this.lease);
+    const seen = (waiter ? this.contenderOf(waiter) : this.contender)?.seen;
+    return seen instanceof LockUnavailableError ? undefined : seen;
+  }
+
+  /** How many callers wait for the key as far as this process knows: those here, and the members of others. */
+  waitingFor(waiter: Waiter): number {
+    const seen = this.contenderOf(waiter)?.seen;
+    const queued = seen && !(seen instanceof LockUnavailableError) ? seen.queued : 0;
+    const ours = this.fair.size + (this.contender ? 1 : 0);
+    return Math.max(1, this.waiting) + Math.max(0, queued - ours);
+  }
+
+  /** Held, or out of reach? A question that is open for long says that the last answer is no longer true. */
+  unreachableFor(waiter?: Waiter): { readonly cause: unknown } | undefined {
+    if (this.lease) return undefined;
+    const [oldest] = this.contenders();
+    for (const contender of new Set([waiter ? this.contenderOf(waiter) : this.contender, oldest])) {
+      if (!contender) continue;
+      const failed = contender.seen instanceof LockUnavailableError;
+      const bound = UNREACHABLE * this.parts.settings.commandTimeoutMs;
+      if (failed || contender.unansweredMs > bound) return { cause: contender.seen };
+    }
+    return undefined;
+  }
+
+  /** Queues a caller. */
+  join(waiter: Waiter): void {
+    const { fair, waitMs, maxWaiters } = waiter.settings;
+    if (fair && waitMs > 0 && maxWaiters > 0) {
+      const contender = new Contender(this.parts, this, this.key, true);
+      this.fair.set(contender, waiter);
+      runOutsideScopes(() => contender.ask());
+    } else {
+      this.waiters.add(waiter);
+      this.contend();
+    }
+    if (this.pollAt < Infinity) this.pollBy(this.lastQuestionFor(waiter));
+  }
+
+  /** A caller gives up. */
+  leave(waiter: Waiter): void {
+    if (!this.waiters.delete(waiter)) {
+      const own = this.contenderOf(waiter);
+      if (own && this.fair.delete(own)) own.abandon();
+    } else if (this.waiters.size === 0 || waiter === this.once) {
+      this.contender?.abandon();
+      this.contender = this.once = undefined;
+      this.contend();
+    }
+    this.settle();
+  }
+
+  /** The waiter to whom a hold may be passed on here. */
+  nextFor(hold: Hold): Waiter | undefined {
+    const [next] = this.waiters;
+    const { lease, settings } = hold;
+    return next && lease === this.lease && mayHandOver(lease, settings, next.settings) ? next : undefined;
+  }
+
+  /** Passes a lease on without the store. */
+  handOver(lease: Lease, next: Waiter): void {
+    this.waiters.delete(next);
+    lease.handOvers++;
+    next.enter(lease, lease.token + lease.handOvers);
+  }
+
+  /** Who is to be queued in the step that releases a lease of this gate; undefined when nobody waits. */
+  successorOf(lease: Lease): Contender | undefined {
+    if (lease !== this.lease || this.waiters.size === 0 || this.contender) return undefined;
+    this.contender = new Contender(this.parts, this, this.key, true);
+    return this.contender;
+  }
+
+  /** A lease has ended here. */
+  freed(lease: Lease): void {
+    if (lease !== this.lease) return;
+    this.lease = undefined;
+    this.contend();
+    this.settle();
+  }
+
+  wishOf(contender: Contender): Wish {
+    const waiter = this.fair.get(contender) ?? this.first;
+    // With others behind it, a command is still of use when the first one has gone.
+    const isAlone = this.fair.has(contender) || this.waiters.size === 1;
+    return {
+      leaseMs: waiter ? leaseOf(waiter.settings) : 1,
+      withinMs: waiter && isAlone ? waiter.patience.remainingMs : Infinity,
+      confirmed: waiter !== undefined && waiter.settings.minHoldMs > 0,
+    };
+  }
+
+  obtained(contender: Contender, lease: Lease): void {
+    const fair = this.fair.get(contender);
+    if (fair) {
+      this.fair.delete(contender);
+      fair.enter(lease, lease.token);
+      return this.settle();
+    }
+    this.contender = this.once = undefined;
+    this.lease = lease;
+    const next = this.first;
+    if (next && (!lease.confirmed || contender.leaseMs === leaseOf(next.settings))) {
+      this.waiters.delete(next);
+      next.enter(lease, lease.token);
+    } else {
+      // It was asked for by somebody who has gone, with a lease that nobody else here wants.
+      void giveUp(this.parts, lease, 0, this.successorOf(lease)).then(() => this.freed(lease));
+    }
+    this.settle();
+  }
+
+  refused(contender: Contender, reason: HeldReply | LockUnavailableError): void {
+    const fair = this.fair.get(contender);
+    const refused = fair ? [fair] : this.once ? [this.once] : [...this.waiters];
+    if (!this.fair.delete(contender)) this.contender = this.once = undefined;
+    for (const waiter of refused) {
+      this.waiters.delete(waiter);
+      waiter.fail(
+        reason instanceof LockUnavailableError ? reason : new LockBusyError(this.key, 'somebody else holds it', reason),
+      );
+    }
+    this.contend();
+    this.settle();
+  }
+
+  waits(ms: number): void {
+    this.askedAt = performance.now();
+    const at = this.askedAt + ms;
+    if (at >= this.pollAt) return;
+    let earliest = at;
+    for (const waiter of this.callers()) earliest = Math.min(earliest, this.lastQuestionFor(waiter));
+    this.pollBy(earliest);
+  }
+
+  rejoined(contender: Contender): void {
+    for (const other of this.contenders()) if (other !== contender) other.ask();
+  }
+
+  /**
+   * When to ask for the last time before a caller's deadline, so that it is known then whether the store is there; never
+   * where the newest question is late enough for that.
+   */
+  private lastQuestionFor({ patience }: Waiter): number {
+    const { commandTimeoutMs } = this.parts.settings;
+    const deadline = performance.now() + patience.remainingMs;
+    return this.askedAt < deadline - 1.5 * UNREACHABLE * commandTimeoutMs
+      ? deadline - 1.1 * UNREACHABLE * commandTimeoutMs
+      : Infinity;
+  }
+
+  private pollBy(at: number): void {
+    if (at >= this.pollAt) return;
+    clearTimeout(this.poll);
+    this.pollAt = at;
+    runOutsideScopes(() => {
+      this.poll = setTimeout(() => {
+        this.pollAt = Infinity;
+        const [oldest] = this.contenders();
+        oldest?.ask();
+      }, at - performance.now());
+    });
+  }
+
+  private *callers(): Iterable<Waiter> {
+    yield* this.waiters;
+    yield* this.fair.values();
+  }
+
+  private get first(): Waiter | undefined {
+    const [first] = this.waiters;
+    return first;
+  }
+
+  private *contenders(): Iterable<Contender> {
+    if (this.contender) yield this.contender;
+    yield* this.fair.keys();
+  }
+
+  /** Sends a contender for those who wait, if there is none and nobody holds the lock here. */
+  private contend(): void {
+    const { first } = this;
+    if (!first || this.lease || this.contender) return;
+    const isOnce = first.settings.waitMs === 0 || first.settings.maxWaiters === 0;
+    const contender = new Contender(this.parts, this, this.key, !isOnce);
+    this.contender = contender;
+    this.once = isOnce ? first : undefined;
+    runOutsideScopes(() => contender.ask());
+  }
+
+  private settle(): void {
+    if (this.contender || this.fair.size > 0) return;
+    clearTimeout(this.poll);
+    this.pollAt = Infinity;
+    if (!this.lease && this.waiters.size === 0) this.whenIdle();
+  }
+}
+
+/** A holder of this process, as errors describe it. */
+export function holderOf({ member, token, remainingMs }: Lease): LockHolder {
+  return { holder: member, heldSince: Math.floor(token / 1000), remainingMs };
+}

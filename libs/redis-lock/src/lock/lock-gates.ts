@@ -1,0 +1,24 @@
+import type { ContenderParts } from './contender.js';
+import { LocalGate } from './local-gate.js';
+
+/** The gates of a client, by key, as long as anybody uses them. */
+export class LockGates {
+  private readonly gates = new Map<string, LocalGate>();
+
+  /** @param shared false: a gate of its own for each caller, so that nobody waits for anybody. */
+  constructor(
+    private readonly parts: ContenderParts,
+    private readonly shared: boolean,
+  ) {}
+
+  of(key: string): LocalGate {
+    if (!this.shared) return new LocalGate(key, this.parts, () => undefined);
+    const known = this.gates.get(key);
+    if (known) return known;
+    const gate: LocalGate = new LocalGate(key, this.parts, () => {
+      if (this.gates.get(key) === gate) this.gates.delete(key);
+    });
+    this.gates.set(key, gate);
+    return gate;
+  }
+}

@@ -1,0 +1,38 @@
+import type { AcquiredReply, HeldReply, QueuePlace } from '../lock-store.js';
+import type { HeldScriptReply } from './scripts/acquire.js';
+import { REST_FIELD } from './scripts/shared.js';
+
+export function acquiredReply(token: string, remainingMs: number, granted?: 1): AcquiredReply {
+  return { status: 'acquired', token: Number(token), remainingMs, ...(granted ? { granted: true } : {}) };
+}
+
+/** Reads the field of a hold, `<member>/<token>`, and the place of who asked. */
+export function heldReply([
+  ,
+  field,
+  remainingMs,
+  queued,
+  arrival,
+  rejoined,
+  listeners = -1,
+]: HeldScriptReply): HeldReply {
+  const held = { status: 'held', remainingMs, queued } as const;
+  const place: QueuePlace | undefined =
+    arrival === undefined
+      ? undefined
+      : {
+          arrival: Number(arrival),
+          rejoined: rejoined === 1,
+          listening: listeners < 0 ? undefined : listeners > 0,
+        };
+  return { ...held, ...holderOf(field), ...(place ? { place } : {}) };
+}
+
+function holderOf(field: string): Pick<HeldReply, 'holder' | 'token' | 'heldSince'> {
+  if (field === REST_FIELD) return { holder: 'minHold', token: 0, heldSince: undefined };
+  const [, member, digits] = /^(.+)\/(\d{1,16})$/s.exec(field) ?? [];
+  // A hash of somebody else stands where the lock would be: it is as good as held, by we do not know whom.
+  if (!member) return { holder: field, token: 0, heldSince: undefined };
+  const token = Number(digits);
+  return { holder: member, token, heldSince: Math.floor(token / 1000) };
+}
