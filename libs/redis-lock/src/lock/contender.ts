@@ -7,7 +7,7 @@ import {
   type Successor,
 } from '../stores/lock-store.js';
 import { backoffDelay } from './backoff.js';
-import { elapsedSince, now, type Moment } from './clock.js';
+import { driftOf, elapsedSince, now, type Moment } from './clock.js';
 import type { GiveBack } from './give-back.js';
 import type { GrantReceiver, Inbox } from './inbox.js';
 import { Lease } from './lease.js';
@@ -255,18 +255,22 @@ export class Contender implements GrantReceiver {
     this.state = 'confirming';
     const { store, settings } = this.parts;
     const { key, member, token } = lease;
-    const sent = now();
     this.leaseMs = this.owner.wishOf(this).leaseMs;
+    // With a lease that drift alone uses up, there is nothing to make sure of.
+    if (this.leaseMs <= driftOf(this.leaseMs)) return this.again(leaseTooShort(key));
+    const sent = now();
     try {
       const [answer] = store.renew([{ key, member, token, leaseMs: this.leaseMs }]);
       const late = (): Error => new LockUnavailableError(key, 'a grant could not be confirmed in time');
       const reply = answer && (await withTimeout(answer, settings.commandTimeoutMs, late));
       if (this.state !== 'confirming') return;
-      if (reply?.status === 'renewed') lease.renewed(sent, reply.remainingMs);
-      else this.highest = Math.max(this.highest, token);
-      if (reply?.status === 'renewed' && lease.remainingMs > 0) return this.obtain(lease);
-      const over = 'its lease was over before the answer arrived; raise "ttl"';
-      this.again(reply?.status === 'renewed' ? new LockUnavailableError(key, over) : undefined);
+      if (reply?.status !== 'renewed') {
+        this.highest = Math.max(this.highest, token);
+        return this.again();
+      }
+      lease.renewed(sent, reply.remainingMs);
+      if (lease.remainingMs > 0) this.obtain(lease);
+      else this.again(leaseTooShort(key));
     } catch (error) {
       if (this.state === 'confirming') this.again(error);
     }
@@ -340,4 +344,8 @@ export class Contender implements GrantReceiver {
   private leave(member: string): void {
     this.parts.giveBack.add({ key: this.key, member, minHoldMs: 0, leaseMs: this.leaseMs });
   }
+}
+
+function leaseTooShort(key: string): LockUnavailableError {
+  return new LockUnavailableError(key, 'its lease was over before the answer arrived; raise "ttl"');
 }

@@ -4,10 +4,8 @@ import { LockAbortedError } from './lock.errors.js';
 import { Patience } from './patience.js';
 
 describe('Gate', () => {
-  function patience(): Patience {
-    const never = (): LockAbortedError => new LockAbortedError('order', undefined);
-    return new Patience({ key: 'order', limitMs: Infinity, signal: undefined, deadlineError: never });
-  }
+  const patience = (): Patience => new Patience('order', Infinity, undefined);
+  const late = (): LockAbortedError => new LockAbortedError('order', undefined);
 
   /** Lets everything happen that was about to. */
   const settled = async (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
@@ -15,7 +13,7 @@ describe('Gate', () => {
   test('lets one in at a time, in the order of arrival', async () => {
     const gate = new Gate();
     const order: number[] = [];
-    const callers = [1, 2, 3].map(async (n) => gate.enter(patience()).then(() => order.push(n)));
+    const callers = [1, 2, 3].map(async (n) => gate.enter(patience(), late).then(() => order.push(n)));
     await settled();
     expect(order).toEqual([1]);
     expect(gate).toMatchObject({ busy: true, waiting: 2 });
@@ -32,10 +30,10 @@ describe('Gate', () => {
 
   test('who gives up is out of the queue, and the next one keeps its place', async () => {
     const gate = new Gate();
-    await gate.enter(patience());
+    await gate.enter(patience(), late);
     const impatient = patience();
-    const givesUp = gate.enter(impatient);
-    const next = gate.enter(patience());
+    const givesUp = gate.enter(impatient, late);
+    const next = gate.enter(patience(), late);
     impatient.stop(new LockAbortedError('order', undefined));
     await expect(givesUp).rejects.toBeInstanceOf(LockAbortedError);
     expect(gate.waiting).toBe(1);
@@ -46,10 +44,10 @@ describe('Gate', () => {
 
   test('who gives up in the moment of its turn passes it on', async () => {
     const gate = new Gate();
-    await gate.enter(patience());
+    await gate.enter(patience(), late);
     const impatient = patience();
-    const givesUp = gate.enter(impatient);
-    const next = gate.enter(patience());
+    const givesUp = gate.enter(impatient, late);
+    const next = gate.enter(patience(), late);
     impatient.stop(new LockAbortedError('order', undefined));
     gate.leave();
     await expect(givesUp).rejects.toBeInstanceOf(LockAbortedError);
@@ -62,7 +60,7 @@ describe('Gate', () => {
     const gate = new Gate();
     const impatient = patience();
     impatient.stop(new LockAbortedError('order', undefined));
-    await expect(gate.enter(impatient)).rejects.toBeInstanceOf(LockAbortedError);
+    await expect(gate.enter(impatient, late)).rejects.toBeInstanceOf(LockAbortedError);
     expect(gate.busy).toBe(false);
   });
 });

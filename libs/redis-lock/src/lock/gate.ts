@@ -1,3 +1,4 @@
+import type { LockError } from './lock.errors.js';
 import type { Patience } from './patience.js';
 
 interface Turn {
@@ -20,8 +21,11 @@ export class Gate {
     return this.taken;
   }
 
-  /** @throws the error that ended the patience; then the caller is out of the queue. */
-  async enter(patience: Patience): Promise<void> {
+  /**
+   * @param late what the caller gets at its deadline.
+   * @throws the error that ended the patience; then the caller is out of the queue.
+   */
+  async enter(patience: Patience, late: (waitedMs: number) => LockError): Promise<void> {
     patience.throwIfOver();
     if (!this.taken) {
       this.taken = true;
@@ -31,7 +35,7 @@ export class Gate {
     const granted = new Promise<void>((resolve) => (turn = { granted: false, grant: resolve }));
     this.queue.add(turn);
     try {
-      await patience.race(granted);
+      await patience.race(granted, late);
     } catch (error) {
       this.queue.delete(turn);
       if (turn.granted) this.leave();

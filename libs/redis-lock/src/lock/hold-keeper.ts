@@ -46,12 +46,12 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     return scope;
   }
 
-  async leave(scope: LockScope): Promise<ReleaseOutcome> {
+  leave(scope: LockScope): Promise<ReleaseOutcome> {
     const { hold } = scope;
     scope.running = false;
     scope.through?.inner.leave();
     hold.entries--;
-    if (hold.entries > 0) return hold.lost ? 'lost' : 'released';
+    if (hold.entries > 0) return Promise.resolve(hold.lost ? 'lost' : 'released');
     return this.release(hold);
   }
 
@@ -119,8 +119,8 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     this.tell('heldLong', hold, { heldMs });
   }
 
-  private async release(hold: Hold): Promise<ReleaseOutcome> {
-    if (hold.isLost) return 'lost';
+  private release(hold: Hold): Promise<ReleaseOutcome> {
+    if (hold.isLost) return Promise.resolve('lost');
     const { lease } = hold;
     const gate = this.holds.get(hold);
     const next = gate?.nextFor(hold);
@@ -129,18 +129,20 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
       this.holds.delete(hold);
       this.tell('released', hold, { heldMs: hold.heldMs, outcome: 'released' });
       gate.handOver(lease, next);
-      return 'released';
+      return Promise.resolve('released');
     }
     this.watchdog.unwatch(lease);
-    const outcome = await giveUp(this.parts, lease, hold.minHoldMs, gate?.successorOf(lease));
-    if (outcome === 'lost') {
-      hold.lose(hold.remainingMs > 0 ? 'taken' : 'expired');
+    return giveUp(this.parts, lease, hold.minHoldMs, gate?.successorOf(lease)).then((outcome) => {
+      lease.whenEnded?.();
+      if (outcome === 'lost') {
+        hold.lose(hold.remainingMs > 0 ? 'taken' : 'expired');
+        return outcome;
+      }
+      hold.end();
+      this.forget(hold);
+      this.tell('released', hold, { heldMs: hold.heldMs, outcome });
       return outcome;
-    }
-    hold.end();
-    this.forget(hold);
-    this.tell('released', hold, { heldMs: hold.heldMs, outcome });
-    return outcome;
+    });
   }
 
   /** The hold is over in this process: the next caller may go to the store. */

@@ -171,7 +171,10 @@ export class LocalGate implements ContenderOwner {
       next.enter(lease, lease.token);
     } else {
       // It was asked for by somebody who has gone, with a lease that nobody else here wants.
-      void giveUp(this.parts, lease, 0, this.successorOf(lease)).then(() => this.freed(lease));
+      void giveUp(this.parts, lease, 0, this.successorOf(lease)).then(() => {
+        lease.whenEnded?.();
+        this.freed(lease);
+      });
     }
     this.settle();
   }

@@ -63,8 +63,8 @@ export class LockClient implements AsyncDisposable {
    * but the lock was lost meanwhile.
    */
   async run<T>(key: string | LockKey, work: LockedWork<T>, options?: LockOptions): Promise<T> {
-    const { name, settings } = this.prepare(key, options, this.parts.settings.lock, work);
-    return this.complete(await this.obtain(name, settings), work, settings.onLost);
+    const wanted = this.prepare(key, options, this.parts.settings.lock, work);
+    return this.complete(await this.obtain(wanted), work, wanted.settings.onLost);
   }
 
   /**
@@ -73,11 +73,11 @@ export class LockClient implements AsyncDisposable {
    * @throws as `run`, less LockBusyError and LockTimeoutError of this lock.
    */
   async tryRun<T>(key: string | LockKey, work: LockedWork<T>, options?: LockOptions): Promise<TryRunResult<T>> {
-    const { name, settings } = this.prepare(key, options, this.tryDefaults, work);
-    const lock = await orNotObtained(this.obtain(name, settings));
+    const wanted = this.prepare(key, options, this.tryDefaults, work);
+    const lock = await orNotObtained(this.obtain(wanted));
     return typeof lock === 'string'
       ? { ran: false, reason: lock }
-      : { ran: true, value: await this.complete(lock, work, settings.onLost) };
+      : { ran: true, value: await this.complete(lock, work, wanted.settings.onLost) };
   }
 
   /**
@@ -86,8 +86,7 @@ export class LockClient implements AsyncDisposable {
    * LockArgumentError.
    */
   async acquire(key: string | LockKey, options?: LockOptions): Promise<LockHandle> {
-    const { name, settings } = this.prepare(key, options, this.parts.settings.lock);
-    return this.obtain(name, settings);
+    return await this.obtain(this.prepare(key, options, this.parts.settings.lock));
   }
 
   /**
@@ -95,8 +94,7 @@ export class LockClient implements AsyncDisposable {
    * @throws as `acquire`, less LockBusyError and LockTimeoutError.
    */
   async tryAcquire(key: string | LockKey, options?: LockOptions): Promise<LockHandle | null> {
-    const { name, settings } = this.prepare(key, options, this.tryDefaults);
-    const lock = await orNotObtained(this.obtain(name, settings));
+    const lock = await orNotObtained(this.obtain(this.prepare(key, options, this.tryDefaults)));
     return typeof lock === 'string' ? null : lock;
   }
 
@@ -158,7 +156,7 @@ export class LockClient implements AsyncDisposable {
     options: LockOptions | undefined,
     defaults: LockSettings,
     work: unknown = noWork,
-  ): { name: LockKey; settings: LockSettings } {
+  ): Wanted {
     const name = LockKey.of(key);
     if (typeof work !== 'function') {
       throw new LockArgumentError(
@@ -175,21 +173,15 @@ export class LockClient implements AsyncDisposable {
     return { name, settings };
   }
 
-  private async obtain(name: LockKey, settings: LockSettings): Promise<LockHandle> {
+  private obtain({ name, settings }: Wanted): Promise<LockHandle> {
     const started = now();
-    try {
-      return await this.engine.obtain(name, settings);
-    } catch (error) {
+    return this.engine.obtain(name, settings).catch((error: unknown) => {
       if (isLockError(error)) {
-        this.events.tell('refused', {
-          key: name.text,
-          template: name.template,
-          code: error.code,
-          waitedMs: elapsedSince(started),
-        });
+        const { key, code } = error;
+        this.events.tell('refused', { key, template: name.template, code, waitedMs: elapsedSince(started) });
       }
       throw error;
-    }
+    });
   }
 
   /**
@@ -207,6 +199,12 @@ export class LockClient implements AsyncDisposable {
     await this.settle(lock, result, onLost);
     return result;
   }
+}
+
+/** What a caller asked for, checked. */
+interface Wanted {
+  readonly name: LockKey;
+  readonly settings: LockSettings;
 }
 
 function noWork(): void {}

@@ -30,8 +30,6 @@ interface Caller {
   readonly patience: Patience;
   /** It runs inside of a lock of this client already, so that a shutdown lets it finish. */
   readonly nested: boolean;
-  /** What to tell it at its deadline: that depends on what it waits for. */
-  late: (waitedMs: number) => LockError;
 }
 
 /** Lets callers into locks: into one that a scope around them holds, or into one of their own. */
@@ -65,34 +63,18 @@ export class LockEngine {
     this.keeper = new HoldKeeper({ ...parts, events, logger });
   }
 
-  /** @throws LockError */
-  async obtain(key: LockKey, settings: LockSettings): Promise<LockHandle> {
+  /** Rejects with a LockError. */
+  obtain(key: LockKey, settings: LockSettings): Promise<LockHandle> {
     const nested = isInsideLockOf(this.keeper);
-    if (this.state === 'closed' || (this.state === 'draining' && !nested)) throw new LockShutdownError(key.text);
-    const patience = new Patience({
-      key: key.text,
-      // One attempt has the time limit of its command.
-      limitMs: settings.waitMs === 0 ? Infinity : settings.waitMs,
-      signal: settings.signal,
-      deadlineError: (waitedMs) => caller.late(waitedMs),
-    });
-    const late = (waitedMs: number): LockError => unanswered(key.text, waitedMs);
-    const caller: Caller = { key, settings, patience, nested, late };
-    this.callers.add(caller);
-    const mayEnter = settings.reentrant && this.settings.enabled;
-    try {
-      patience.throwIfOver();
-      let scope: LockScope | undefined;
-      while (!scope) {
-        const around = mayEnter ? this.findHolding(key) : undefined;
-        scope = around ? await this.reenter(caller, around) : await this.acquire(caller);
-      }
-      return scope.handle;
-    } finally {
-      patience.dispose();
-      this.callers.delete(caller);
-      if (this.callers.size === 0) this.whenNobodyWaits?.();
+    if (this.state === 'closed' || (this.state === 'draining' && !nested)) {
+      return Promise.reject(new LockShutdownError(key.text));
     }
+    // One attempt has the time limit of its command.
+    const patience = new Patience(key.text, settings.waitMs || Infinity, settings.signal);
+    const caller = { key, settings, patience, nested };
+    this.callers.add(caller);
+    const around = settings.reentrant && this.settings.enabled ? this.findHolding(key) : undefined;
+    return around ? this.obtainInside(caller, around) : this.acquire(caller);
   }
 
   /** See LockClient.drain. */
@@ -128,30 +110,57 @@ export class LockEngine {
   }
 
   /** A lock of our own, through the gate of its key. */
-  private async acquire(caller: Caller): Promise<LockScope> {
+  private acquire(caller: Caller): Promise<LockHandle> {
     const { key, settings, patience } = caller;
-    const gate = this.gates.of(key.text);
-    this.refuseIfCrowded(caller, gate);
-    return new Promise<LockScope>((resolve, reject) => {
+    return new Promise<LockHandle>((resolve, reject) => {
+      const fail = (error: LockError): void => {
+        this.dismiss(caller);
+        reject(error);
+      };
+      const gate = this.gates.of(key.text);
+      const refusal = patience.over ?? this.refusal(caller, gate);
+      if (refusal) return fail(refusal);
       const waiter: Waiter = {
         settings,
         patience,
         enter: (lease, token) => {
-          patience.whenOver(undefined);
-          resolve(this.keeper.keep(new Hold(this.keeper, key, lease, token, settings), gate, patience.elapsedMs));
+          const hold = new Hold(this.keeper, key, lease, token, settings);
+          const { handle } = this.keeper.keep(hold, gate, patience.elapsedMs);
+          this.dismiss(caller);
+          resolve(handle);
         },
-        fail: (error) => {
-          patience.whenOver(undefined);
-          reject(error);
-        },
+        fail,
       };
-      caller.late = (waitedMs) => this.deadlineError(key.text, gate, waiter, waitedMs);
-      patience.whenOver((error) => {
-        gate.leave(waiter);
-        reject(error);
-      });
+      patience.whenOver(
+        (error) => {
+          gate.leave(waiter);
+          fail(error);
+        },
+        (waitedMs) => this.deadlineError(key.text, gate, waiter, waitedMs),
+      );
       gate.join(waiter);
     });
+  }
+
+  /** A caller has what it wants, or has gone. */
+  private dismiss(caller: Caller): void {
+    caller.patience.dispose();
+    this.callers.delete(caller);
+    if (this.callers.size === 0) this.whenNobodyWaits?.();
+  }
+
+  /** A lock that a scope around the caller holds; if that ends while the caller waits for its turn in it, one of our own. */
+  private async obtainInside(caller: Caller, around: LockScope): Promise<LockHandle> {
+    try {
+      caller.patience.throwIfOver();
+      for (let scope: LockScope | undefined = around; scope; scope = this.findHolding(caller.key)) {
+        const inside = await this.reenter(caller, scope);
+        if (inside) return inside.handle;
+      }
+      return await this.acquire(caller);
+    } finally {
+      this.dismiss(caller);
+    }
   }
 
   /**
@@ -182,7 +191,8 @@ export class LockEngine {
     const isLonger = minHoldMs > hold.minHoldMs;
     const { renew, ttlMs } = hold.settings;
     if (renew && !isLonger) return;
-    await patience.race(this.keeper.setLease(hold, isLonger ? Math.max(ttlMs, minHoldMs) : ttlMs));
+    const changed = this.keeper.setLease(hold, isLonger ? Math.max(ttlMs, minHoldMs) : ttlMs);
+    await patience.race(changed, (waitedMs) => unanswered(hold.key.text, waitedMs));
     if (isLonger) hold.minHoldMs = minHoldMs;
   }
 
@@ -193,19 +203,20 @@ export class LockEngine {
     if (inner.busy && inner.waiting >= settings.maxWaiters) {
       throw new LockBusyError(key.text, tooMany(inner.waiting, settings), holder);
     }
-    caller.late = (waitedMs) => new LockTimeoutError(key.text, waitedMs, holder, Math.max(1, inner.waiting));
-    await inner.enter(patience);
+    const late = (waitedMs: number): LockError =>
+      new LockTimeoutError(key.text, waitedMs, holder, Math.max(1, inner.waiting));
+    await inner.enter(patience, late);
   }
 
-  /** @throws the reason why a caller does not queue: it does not want to, or too many do already. */
-  private refuseIfCrowded({ key, settings }: Caller, gate: LocalGate): void {
-    const isCrowded = gate.busy && gate.waiting >= settings.maxWaiters;
-    if (!isCrowded && !(gate.busy && settings.waitMs === 0)) return;
+  /** Why a caller does not queue: it does not want to, or too many do already. */
+  private refusal({ key, settings }: Caller, gate: LocalGate): LockError | undefined {
+    const isCrowded = (gate.busy || gate.waiting > 0) && gate.waiting >= settings.maxWaiters;
+    if (!isCrowded && !(gate.busy && settings.waitMs === 0)) return undefined;
     const unreachable = gate.unreachableFor();
     if (unreachable)
-      throw new LockUnavailableError(key.text, 'Redis does not answer those who wait for it', unreachable);
+      return new LockUnavailableError(key.text, 'Redis does not answer those who wait for it', unreachable);
     const reason = settings.waitMs === 0 ? IN_THIS_PROCESS : tooMany(gate.waiting, settings);
-    throw new LockBusyError(key.text, reason, gate.holderFor());
+    return new LockBusyError(key.text, reason, gate.holderFor());
   }
 
   private deadlineError(key: string, gate: LocalGate, waiter: Waiter, waitedMs: number): LockError {

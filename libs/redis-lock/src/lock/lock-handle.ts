@@ -110,8 +110,10 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /** Gives the lock back. Never throws, takes at most `commandTimeout`; a second call changes nothing. */
-  async release(): Promise<ReleaseOutcome> {
-    this.released ??= this.client.leave(this.scope).finally(() => this.forgetLoss?.());
+  release(): Promise<ReleaseOutcome> {
+    this.released ??= this.forgetLoss
+      ? this.client.leave(this.scope).finally(this.forgetLoss)
+      : this.client.leave(this.scope);
     return this.released;
   }
 

@@ -3,14 +3,8 @@ import { elapsedSince, now } from './clock.js';
 import { LockAbortedError, type LockError } from './lock.errors.js';
 import { setPatientTimeout } from './timeout.js';
 
-export interface PatienceLimits {
-  readonly key: string;
-  /** From now, in ms; `Infinity` for no deadline. */
-  readonly limitMs: number;
-  readonly signal: AbortSignal | undefined;
-  /** What the caller gets at its deadline, made when that comes. */
-  readonly deadlineError: (waitedMs: number) => LockError;
-}
+/** What a caller is told at its deadline: that depends on what it waits for then. */
+type Late = (waitedMs: number) => LockError;
 
 /**
  * How long one caller is willing to wait: until its deadline, its AbortSignal, or until somebody ends it. Everything
@@ -18,18 +12,23 @@ export interface PatienceLimits {
  * is over.
  */
 export class Patience {
-  readonly started = now();
-  private end: LockError | undefined;
+  private readonly started = now();
+  /** The error that ended it. */
+  over: LockError | undefined;
   private interrupt: ((error: LockError) => void) | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private late: Late | undefined;
+  private readonly timer: NodeJS.Timeout | undefined;
   private readonly forgetSignal: (() => void) | undefined;
 
-  constructor(private readonly limits: PatienceLimits) {
-    const { signal, key, limitMs } = limits;
+  /** @param limitMs from now, in ms; `Infinity` for no deadline. */
+  constructor(
+    key: string,
+    private readonly limitMs: number,
+    signal: AbortSignal | undefined,
+  ) {
     if (signal?.aborted) this.stop(new LockAbortedError(key, signal.reason));
     else if (signal) this.forgetSignal = onAbort(signal, () => this.stop(new LockAbortedError(key, signal.reason)));
-    if (limitMs !== Infinity)
-      this.timer = setPatientTimeout(() => this.stop(limits.deadlineError(this.elapsedMs)), limitMs);
+    if (limitMs !== Infinity) this.timer = setPatientTimeout(() => this.endInTime(), limitMs);
   }
 
   get elapsedMs(): number {
@@ -37,35 +36,41 @@ export class Patience {
   }
 
   get remainingMs(): number {
-    return this.limits.limitMs - this.elapsedMs;
+    return this.limitMs - this.elapsedMs;
   }
 
   /** Ends the waiting with this error. */
   stop(error: LockError): void {
-    this.end ??= error;
-    this.interrupt?.(this.end);
+    this.over ??= error;
+    this.interrupt?.(this.over);
   }
 
-  /** Calls back when the patience ends; it must not have ended yet. Undefined: nobody waits for that any more. */
-  whenOver(callback: ((error: LockError) => void) | undefined): void {
+  /** Calls back when the patience ends, which must not have been yet. */
+  whenOver(callback: (error: LockError) => void, late: Late): void {
     this.interrupt = callback;
+    this.late = late;
   }
 
   throwIfOver(): void {
-    if (this.end) throw this.end;
+    if (this.over) throw this.over;
   }
 
   /** The promise's outcome, or the error that ends the patience before. */
-  async race<T>(promise: Promise<T>): Promise<T> {
+  async race<T>(promise: Promise<T>, late: Late): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       promise.then(resolve, reject);
-      if (this.end) reject(this.end);
-      else this.interrupt = reject;
+      if (this.over) reject(this.over);
+      else this.whenOver(reject, late);
     }).finally(() => (this.interrupt = undefined));
   }
 
   dispose(): void {
+    this.interrupt = undefined;
     clearTimeout(this.timer);
     this.forgetSignal?.();
+  }
+
+  private endInTime(): void {
+    if (this.late) this.stop(this.late(this.elapsedMs));
   }
 }

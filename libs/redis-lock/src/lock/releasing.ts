@@ -6,46 +6,69 @@ import type { Lease } from './lease.js';
 import { LockUnavailableError } from './lock.errors.js';
 import { withTimeout } from './timeout.js';
 
+/** How giving up a lease ended: as the store answered, or `unknown`. */
+export type GiveUpOutcome = ReleaseReply['status'] | 'unknown';
+
 /**
  * Tells the store that a lease is given up, again and again until it answers or `commandTimeout` is over; then the
- * outcome is `unknown` and it is given back in the background. Never throws. A repeated release that finds nothing counts
- * as released if the lease was still running when the first one was sent: that one freed it.
+ * outcome is `unknown` and it is given back in the background. Never rejects. A repeated release that finds nothing
+ * counts as released if the lease was still running when the first one was sent: that one freed it.
  * @param successor queued in the same step. It hears the answer, or asks by itself.
  */
-export async function giveUp(
-  { store, settings, giveBack }: ContenderParts,
+export function giveUp(
+  parts: ContenderParts,
   lease: Lease,
   minHoldMs: number,
   successor?: Contender,
-): Promise<ReleaseReply['status'] | 'unknown'> {
-  const { key, member, token } = lease;
-  const started = now();
-  const wasHeld = lease.remainingMs > 0;
-  let mayHaveFreedIt = false;
-  try {
-    for (let attempt = 0; ; attempt++) {
-      const left = settings.commandTimeoutMs - elapsedSince(started);
-      if (left <= 0) break;
-      const next = successor?.asSuccessor();
-      try {
-        const reply = store.release({ key, member, token, minHoldMs, ...(next ? { successor: next.successor } : {}) });
-        if (successor && next) follow(reply, successor, next.attempt);
-        const late = (): Error => new LockUnavailableError(key, 'the release was not answered');
-        const { status } = await withTimeout(reply, left, late);
-        return status === 'lost' && mayHaveFreedIt && wasHeld ? 'released' : status;
-      } catch (error) {
+): Promise<GiveUpOutcome> {
+  return new GivingUp(parts, lease, minHoldMs, successor).attempt(0);
+}
+
+class GivingUp {
+  private readonly started = now();
+  private readonly wasHeld: boolean;
+  private mayHaveFreedIt = false;
+
+  constructor(
+    private readonly parts: ContenderParts,
+    private readonly lease: Lease,
+    private readonly minHoldMs: number,
+    private readonly successor: Contender | undefined,
+  ) {
+    this.wasHeld = lease.remainingMs > 0;
+  }
+
+  attempt(count: number): Promise<GiveUpOutcome> {
+    const left = this.parts.settings.commandTimeoutMs - elapsedSince(this.started);
+    if (left <= 0) return this.later();
+    const { key, member, token } = this.lease;
+    const { minHoldMs, successor } = this;
+    const next = successor?.asSuccessor();
+    const command = { key, member, token, minHoldMs };
+    const reply = this.parts.store.release(next ? { ...command, successor: next.successor } : command);
+    if (successor && next) follow(reply, successor, next.attempt);
+    return withTimeout(reply, left, () => new LockUnavailableError(key, 'the release was not answered')).then(
+      ({ status }) => (status === 'lost' && this.mayHaveFreedIt && this.wasHeld ? 'released' : status),
+      async (error: unknown) => {
         if (next) successor?.overdue(next.attempt, error);
-        if (error instanceof LockUnavailableError && !error.retryable) break;
-        if (!(error instanceof LockUnavailableError) || error.mayHaveRun) mayHaveFreedIt = true;
-        const pause = backoffDelay(attempt, settings.backoff);
-        const untilBound = Math.max(0, settings.commandTimeoutMs - elapsedSince(started));
-        await new Promise((resolve) => setTimeout(resolve, Math.min(pause, untilBound)));
-      }
-    }
-    giveBack.add({ key, member, token, minHoldMs, leaseMs: lease.leaseMs });
+        if (error instanceof LockUnavailableError && !error.retryable) return this.later();
+        if (!(error instanceof LockUnavailableError) || error.mayHaveRun) this.mayHaveFreedIt = true;
+        await this.pause(count);
+        return this.attempt(count + 1);
+      },
+    );
+  }
+
+  private async pause(count: number): Promise<void> {
+    const { backoff, commandTimeoutMs } = this.parts.settings;
+    const left = Math.max(0, commandTimeoutMs - elapsedSince(this.started));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(backoffDelay(count, backoff), left)));
+  }
+
+  private async later(): Promise<'unknown'> {
+    const { key, member, token, leaseMs } = this.lease;
+    this.parts.giveBack.add({ key, member, token, minHoldMs: this.minHoldMs, leaseMs });
     return 'unknown';
-  } finally {
-    lease.whenEnded?.();
   }
 }
 

@@ -9,8 +9,7 @@ import type { LockHandle } from './lock-handle.js';
  */
 export class LockScope {
   running = true;
-  /** Calls that enter the hold from within this scope take turns here. */
-  readonly inner = new Gate();
+  private gate: Gate | undefined;
   handle!: LockHandle;
 
   constructor(
@@ -18,6 +17,11 @@ export class LockScope {
     /** The scope of the same hold through which this one came in. */
     readonly through: LockScope | undefined,
   ) {}
+
+  /** Calls that enter the hold from within this scope take turns here. */
+  get inner(): Gate {
+    return (this.gate ??= new Gate());
+  }
 }
 
 /** One scope around running code, and what was around it when it was entered there. */

@@ -1,12 +1,15 @@
 /** The first non-empty `{…}` of a key: the part that Redis Cluster hashes. */
 const HASH_TAG = /\{([^{}]+)\}/;
 
+const SPECIAL = /[\\{}]/;
+
 /**
  * The name of a lock in Redis: `<prefix>:{<key>}`. A key that brings its own `{tag}` is hashed by that:
  * `<prefix>:{tag}<key>}`. Every other brace is escaped with a backslash, so that all names of one lock share a slot
  * whatever the key is, and no two keys or prefixes share a name.
  */
 export function physicalKey(prefix: string, key: string): string {
+  if (!SPECIAL.test(key)) return `${prefix}:{${key}}`;
   const tag = HASH_TAG.exec(key)?.[0];
   return `${prefix}:${tag ?? '{'}${escape(key)}}`;
 }

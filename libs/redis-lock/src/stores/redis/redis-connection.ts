@@ -1,4 +1,5 @@
-import type { Redis } from 'ioredis';
+import { Command, type Redis } from 'ioredis';
+import type { Writable } from 'node:stream';
 import type { LockLogger } from '../../lock/lock-events.js';
 import { LockUnavailableError, notWanted } from '../../lock/lock.errors.js';
 import { withTimeout } from '../../lock/timeout.js';
@@ -15,11 +16,9 @@ export interface RedisConnectionOptions {
   readonly scripts: readonly { readonly lua: string }[];
 }
 
-interface SendLimits {
-  /** How long to wait for the connection to be ready, in ms. */
-  readonly withinMs?: number;
-  readonly stillWanted?: (() => boolean) | undefined;
-}
+const TOGETHER = Number(process.env.TOGETHER ?? 16);
+
+const AS_TEXT = { replyEncoding: 'utf8' } as const;
 
 /**
  * One connection of ours to one Redis. Scripts are sent only while it is ready; whoever comes earlier waits for that,
@@ -33,6 +32,8 @@ export class RedisConnection {
   private ready: Promise<void>;
   private becomeReady!: () => void;
   private prepared = false;
+  private corked: Writable | undefined;
+  private together = 0;
   private lastError: unknown;
   private warnedOfOutage = false;
   private warnedOfEviction = false;
@@ -51,32 +52,33 @@ export class RedisConnection {
   }
 
   /**
-   * Runs a script. Rejects at once when the connection breaks, and after `withinMs` (default: the command timeout) when
-   * it was not ready until then; a command that was sent has no time limit here. `stillWanted` is asked before each time
-   * that it is sent.
+   * Runs a script. Rejects at once when the connection breaks, and after the command timeout when it was not ready until
+   * then; a command that was sent has no time limit here. `stillWanted` is asked before each time that it is sent.
    * @throws LockUnavailableError
    */
-  async run<Args extends readonly (string | number)[], Reply>(
+  run<Args extends readonly unknown[], Reply>(
     script: Script<Args, Reply>,
     name: string,
     keys: readonly string[],
     args: Args,
-    { withinMs = this.options.commandTimeoutMs, stillWanted }: SendLimits = {},
+    stillWanted?: () => boolean,
   ): Promise<Reply> {
-    if (!this.prepared) await this.untilReady(name, withinMs);
-    const rest = [keys.length, ...keys, ...args];
-    const send = async (command: string, text: string): Promise<Reply> => {
-      if (stillWanted?.() === false) throw notWanted(name);
-      return (await this.redis.call(command, text, ...rest)) as Reply;
-    };
-    try {
-      return await send('EVALSHA', script.sha).catch(async (error: unknown) => {
-        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-        return send('EVAL', script.lua);
-      });
-    } catch (error) {
-      throw toUnavailable(name, error);
+    if (!this.prepared) {
+      const ready = this.untilReady(name, this.options.commandTimeoutMs);
+      return ready.then(() => this.run(script, name, keys, args, stillWanted));
     }
+    const send = (command: string, text: string): Promise<unknown> => {
+      if (stillWanted?.() === false) return Promise.reject(notWanted(name));
+      this.writeTogether();
+      const all = [text, keys.length, ...keys, ...args] as string[];
+      return this.redis.sendCommand(new Command(command, all, AS_TEXT)) as Promise<unknown>;
+    };
+    return send('evalsha', script.sha).then(script.read, (error: unknown) => {
+      if (!isNoScript(error)) throw toUnavailable(name, error);
+      return send('eval', script.lua).then(script.read, (refusal: unknown) => {
+        throw toUnavailable(name, refusal);
+      });
+    });
   }
 
   /**
@@ -104,6 +106,25 @@ export class RedisConnection {
 
   async close(): Promise<void> {
     await closeRedis(this.redis, this.options.commandTimeoutMs);
+  }
+
+  /** What is sent in one turn of the event loop leaves in few packets. */
+  private writeTogether(): void {
+    const { stream } = this.redis;
+    if (this.corked === stream && this.together++ < TOGETHER) return;
+    if (this.corked === stream) {
+      this.together = 0;
+      stream.uncork();
+      stream.cork();
+      return;
+    }
+    this.corked = stream;
+    this.together = 0;
+    stream.cork();
+    process.nextTick(() => {
+      this.corked = undefined;
+      stream.uncork();
+    });
   }
 
   private whenPrepared(): Promise<void> {
@@ -155,4 +176,8 @@ export class RedisConnection {
       `This Redis has maxmemory-policy ${policy}: when its memory is full it evicts locks. Set it to noeviction.`,
     );
   }
+}
+
+function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }

@@ -14,10 +14,9 @@ import type {
   RenewReply,
 } from '../lock-store.js';
 import { RedisGrantInbox } from './grant-inbox.js';
-import { fenceKey, inboxPrefix, physicalKey, queueKey } from './physical-key.js';
+import { fenceKey, physicalKey, queueKey } from './physical-key.js';
 import { RedisConnection } from './redis-connection.js';
 import type { RedisConnectionSource } from './redis-options.js';
-import { acquiredReply, heldReply } from './replies.js';
 import { acquireScript } from './scripts/acquire.js';
 import { inspectScript } from './scripts/inspect.js';
 import { releaseScript } from './scripts/release.js';
@@ -33,63 +32,35 @@ export interface RedisLockStoreOptions {
 /** Locks in one Redis: a hash a lock and a sorted set of who waits for it, changed by one script a command. */
 export class RedisLockStore implements LockStore {
   private readonly connection: RedisConnection;
-  private readonly inboxes: string;
   private readonly opened = new Set<GrantInbox>();
 
   /** @throws LockArgumentError when `connection` is none. */
   constructor(private readonly options: RedisLockStoreOptions) {
-    const { connection, prefix, commandTimeoutMs, logger } = options;
-    this.inboxes = inboxPrefix(prefix);
+    const { connection, commandTimeoutMs, logger } = options;
     const scripts = [acquireScript, releaseScript, renewScript, inspectScript];
     this.connection = new RedisConnection({ source: connection, commandTimeoutMs, logger, scripts });
   }
 
-  async acquire({ key, member, leaseMs, withinMs, queue, stillWanted }: AcquireCommand): Promise<AcquireReply> {
-    const { clock } = this.connection;
-    const called = performance.now();
-    if (!this.connection.isReady) await this.connection.untilReady(key, withinMs);
-    const keys = this.keysOf(key);
-    const place = queue ? placeOf(queue) : (['', ''] as const);
-    // A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time.
-    for (let late = 0; late < 2; late++) {
-      const left = withinMs - (performance.now() - called);
-      if (left <= 0) break;
-      const sent = performance.now();
-      const limits = { withinMs: left, stillWanted };
-      const args = [member, leaseMs, clock.in(left), ...place, this.inboxes] as const;
-      const reply = await this.connection.run(acquireScript, key, keys, args, limits);
-      if (reply[0] === 'acquired') return acquiredReply(reply[1], reply[2], reply[3]);
-      if (reply[0] === 'held') return heldReply(reply);
-      clock.learn(Number(reply[1]), sent);
-    }
-    const what = `Redis received the command later than ${Math.round(withinMs)} ms after it was sent`;
-    throw new LockUnavailableError(key, what, { mayHaveRun: false, late: true });
+  acquire(command: AcquireCommand): Promise<AcquireReply> {
+    return this.ask(command, performance.now());
   }
 
-  async release({ key, member, token, minHoldMs, successor }: ReleaseCommand): Promise<ReleaseReply> {
-    const next = successor
-      ? ([successor.member, successor.leaseMs, ...placeOf(successor)] as const)
-      : (['', 0, '', ''] as const);
-    const held = token === undefined ? '' : String(token);
-    const args = [member, held, minHoldMs, ...next, this.inboxes] as const;
-    const [status, ...reply] = await this.connection.run(releaseScript, key, this.keysOf(key), args);
-    if (reply[0] === 'acquired') return { status, successor: acquiredReply(reply[1], reply[2]) };
-    if (reply[0] === 'held') return { status, successor: heldReply(reply) };
-    return { status };
+  release({ key, member, token, minHoldMs, successor }: ReleaseCommand): Promise<ReleaseReply> {
+    const ended = [member, token === undefined ? '' : String(token), minHoldMs] as const;
+    const args = successor ? ([...ended, successor.member, successor.leaseMs, ...placeOf(successor)] as const) : ended;
+    return this.connection.run(releaseScript, key, this.keysOf(key), args);
   }
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
-    return commands.map(async ({ key, member, token, leaseMs }): Promise<RenewReply> => {
+    return commands.map(({ key, member, token, leaseMs }) => {
       const lock = [physicalKey(this.options.prefix, key)];
-      const remainingMs = await this.connection.run(renewScript, key, lock, [`${member}/${token}`, leaseMs]);
-      return remainingMs < 0 ? { status: 'gone' } : { status: 'renewed', remainingMs };
+      return this.connection.run(renewScript, key, lock, [`${member}/${token}`, leaseMs]);
     });
   }
 
-  async inspect(key: string): Promise<LockState> {
+  inspect(key: string): Promise<LockState> {
     const [lock, queue] = this.keysOf(key);
-    const holder = await this.connection.run(inspectScript, key, [lock, queue], []);
-    return holder ? heldReply(holder) : { status: 'free' };
+    return this.connection.run(inspectScript, key, [lock, queue], []);
   }
 
   grants(instance: string, listener: GrantListener): GrantInbox {
@@ -104,10 +75,35 @@ export class RedisLockStore implements LockStore {
     await Promise.all([this.connection.close(), ...[...this.opened].map(async (inbox) => inbox.close())]);
   }
 
+  /** A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time. */
+  private ask(command: AcquireCommand, called: number, wasLate = false): Promise<AcquireReply> {
+    const { connection } = this;
+    const { key, member, leaseMs, withinMs, queue, stillWanted } = command;
+    const sent = performance.now();
+    const left = withinMs - (sent - called);
+    if (left <= 0) return Promise.reject(tooLate(command));
+    if (!connection.isReady) {
+      return connection.untilReady(key, left).then(() => this.ask(command, called, wasLate));
+    }
+    const asked = [member, leaseMs, connection.clock.in(left)] as const;
+    const args = queue ? ([...asked, ...placeOf(queue)] as const) : asked;
+    return connection.run(acquireScript, key, this.keysOf(key), args, stillWanted).then((reply) => {
+      if (reply.status !== 'late') return reply;
+      connection.clock.learn(reply.serverTimeUs, sent);
+      if (wasLate) throw tooLate(command);
+      return this.ask(command, called, true);
+    });
+  }
+
   private keysOf(key: string): [lock: string, queue: string, fence: string] {
     const lock = physicalKey(this.options.prefix, key);
     return [lock, queueKey(lock), fenceKey(this.options.prefix)];
   }
+}
+
+function tooLate({ key, withinMs }: AcquireCommand): LockUnavailableError {
+  const what = `Redis received the command later than ${Math.round(withinMs)} ms after it was sent`;
+  return new LockUnavailableError(key, what, { mayHaveRun: false, late: true });
 }
 
 /** What the scripts take for a place: the arrival number, '0' for a new one, and '!' for an inbox that is not seen. */

@@ -1,21 +1,23 @@
 import type { AcquiredReply, HeldReply, QueuePlace } from '../lock-store.js';
-import type { HeldScriptReply } from './scripts/acquire.js';
 import { REST_FIELD } from './scripts/shared.js';
+
+/** What a member is told that does not own the lock; the last three if it is in the queue. `listeners` is -1 if unknown. */
+export type HeldAnswer = [
+  status: 'held',
+  field: string,
+  remainingMs: number,
+  queued: number,
+  arrival?: string,
+  rejoined?: 0 | 1,
+  listeners?: number,
+];
 
 export function acquiredReply(token: string, remainingMs: number, granted?: 1): AcquiredReply {
   return { status: 'acquired', token: Number(token), remainingMs, ...(granted ? { granted: true } : {}) };
 }
 
 /** Reads the field of a hold, `<member>/<token>`, and the place of who asked. */
-export function heldReply([
-  ,
-  field,
-  remainingMs,
-  queued,
-  arrival,
-  rejoined,
-  listeners = -1,
-]: HeldScriptReply): HeldReply {
+export function heldReply([, field, remainingMs, queued, arrival, rejoined, listeners = -1]: HeldAnswer): HeldReply {
   const held = { status: 'held', remainingMs, queued } as const;
   const place: QueuePlace | undefined =
     arrival === undefined

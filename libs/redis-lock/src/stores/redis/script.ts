@@ -1,20 +1,18 @@
 import { createHash } from 'node:crypto';
 
-/** A Lua script with its digest; `Args` is the tuple that its ARGV takes, `Reply` what it answers. */
-export interface Script<Args extends readonly (string | number)[], Reply> {
-  readonly name: string;
+/** A Lua script with its digest; `Args` is the tuple that its ARGV takes, `read` makes a reply of what it answers. */
+export interface Script<Args extends readonly unknown[], Reply> {
   readonly lua: string;
   readonly sha: string;
-  /** How many of the arguments are KEYS. */
-  readonly keys: number;
-  /** Carries the types; never set. */
-  readonly types?: { readonly args: Args; readonly reply: Reply };
+  readonly read: (answer: unknown) => Reply;
+  /** Carries the type; never set. */
+  readonly args?: Args;
 }
 
-export function defineScript<Args extends readonly (string | number)[], Reply>(
-  name: string,
-  keys: number,
+export function defineScript<Args extends readonly unknown[], Answer, Reply>(
   lua: string,
+  read: (answer: Answer) => Reply,
 ): Script<Args, Reply> {
-  return { name, lua, keys, sha: createHash('sha1').update(lua).digest('hex') };
+  const sha = createHash('sha1').update(lua).digest('hex');
+  return { lua, sha, read: read as (answer: unknown) => Reply };
 }

@@ -1,5 +1,6 @@
+import type { LockState } from '../../lock-store.js';
+import { heldReply, type HeldAnswer } from '../replies.js';
 import { defineScript } from '../script.js';
-import type { HeldScriptReply } from './acquire.js';
 import { CLOCK, UNTIL_FIELD } from './shared.js';
 
 /**
@@ -8,9 +9,7 @@ import { CLOCK, UNTIL_FIELD } from './shared.js';
  * KEYS  1 lock (hash), 2 queue (zset)
  * Answer: as acquire for a member that is not queued, or nothing when the lock is free
  */
-export const inspectScript = defineScript<[], HeldScriptReply | null>(
-  'inspect',
-  2,
+export const inspectScript = defineScript<readonly [], HeldAnswer | null, LockState>(
   /* lua */ `${CLOCK}
 local held
 local left = redis.call('PTTL', KEYS[1])
@@ -25,4 +24,5 @@ end
 if not held then return nil end
 return {'held', held, left, redis.call('ZCARD', KEYS[2])}
 `,
+  (answer) => (answer ? heldReply(answer) : { status: 'free' }),
 );

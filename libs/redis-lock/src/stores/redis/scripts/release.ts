@@ -1,11 +1,12 @@
+import type { ReleaseReply } from '../../lock-store.js';
+import { acquiredReply, heldReply, type HeldAnswer } from '../replies.js';
 import { defineScript } from '../script.js';
-import type { HeldScriptReply } from './acquire.js';
 import { CLOCK, CURRENT, QUEUE, REST_FIELD } from './shared.js';
 
-export type ReleaseScriptReply =
-  | [status: 'released' | 'kept' | 'lost']
-  | [status: 'released' | 'kept', 'acquired', token: string, remainingMs: number]
-  | [status: 'released' | 'kept', ...HeldScriptReply];
+type ReleaseAnswer =
+  | [status: ReleaseReply['status']]
+  | [status: ReleaseReply['status'], 'acquired', token: string, remainingMs: number]
+  | [status: ReleaseReply['status'], ...HeldAnswer];
 
 /**
  * Ends the hold of a member, or closes the key until its minHold is over, and grants the lock to the next one. With an
@@ -15,33 +16,37 @@ export type ReleaseScriptReply =
  * KEYS  1 lock (hash), 2 queue (zset), 3 fence (string)
  * ARGV  1 member, 2 token or '' for any, 3 minHold in ms from the acquisition, which was at token / 1000,
  *       or earlier where the counter is ahead of the clock,
- *       4 successor or '', 5 its lease in ms, 6 its arrival number or '0', 7 '!' when the store cannot see its inbox,
- *       else '', 8 what the names of inboxes begin with
+ *       and for a successor 4 its member, 5 its lease in ms, 6 its arrival number or '0', 7 '!' when the store cannot
+ *       see its inbox, else ''
  * Answer: 'released', 'kept', or 'lost' when the member did not own it; then what the successor would be answered by
  *         acquire
  */
 export const releaseScript = defineScript<
-  [
+  readonly [
     member: string,
     token: string,
     minHoldMs: number,
-    successor: string,
-    leaseMs: number,
-    arrival: string,
-    mark: string,
-    inboxes: string,
+    ...successor: [] | [member: string, leaseMs: number, arrival: string, mark: string],
   ],
-  ReleaseScriptReply
+  ReleaseAnswer,
+  ReleaseReply
 >(
-  'release',
-  3,
-  /* lua */ `${CLOCK}${CURRENT}${QUEUE}
-local successor, lease, inboxes = ARGV[4], tonumber(ARGV[5]), ARGV[8]
+  /* lua */ `
+local member, successor = ARGV[1], ARGV[4]
+if not successor and ARGV[3] == '0' and redis.call('EXISTS', KEYS[2]) == 0 then
+  if redis.call('HEXISTS', KEYS[1], member .. '/' .. ARGV[2]) == 1 then
+    redis.call('DEL', KEYS[1])
+    return {'released'}
+  end
+  if ARGV[2] ~= '' then return {'lost'} end
+end
+${CLOCK}${CURRENT}${QUEUE}
+local lease = tonumber(ARGV[5])
 local field, left = current()
 local owner, token = split(field)
-if ARGV[2] == '' then redis.call('ZREM', KEYS[2], ARGV[1], ARGV[1] .. '!') end
-if owner ~= ARGV[1] or (ARGV[2] ~= '' and ARGV[2] ~= token) then
-  if not field then grant('', 0, inboxes) end
+if ARGV[2] == '' then redis.call('ZREM', KEYS[2], member, member .. '!') end
+if owner ~= member or (ARGV[2] ~= '' and ARGV[2] ~= token) then
+  if not field then grant() end
   return {'lost'}
 end
 local minHold = tonumber(ARGV[3])
@@ -51,22 +56,26 @@ redis.call('DEL', KEYS[1])
 if rest > 0 then
   redis.call('HSET', KEYS[1], '${REST_FIELD}', field)
   redis.call('PEXPIRE', KEYS[1], rest)
-  if successor == '' then return {'kept'} end
+  if not successor then return {'kept'} end
   local place, rejoined = enqueue(successor, ARGV[7], ARGV[6])
-  return {'kept', unpack(answer(successor, inboxes, place, rejoined))}
+  return {'kept', unpack(answer(successor, place, rejoined))}
 end
-if successor == '' then
-  grant('', 0, inboxes)
+if not successor then
+  grant()
   return {'released'}
 end
 if redis.call('EXISTS', KEYS[2]) == 0 then return {'released', 'acquired', own(successor, lease), lease} end
 local place, rejoined = enqueue(successor, ARGV[7], ARGV[6])
-local ownToken = grant(successor, lease, inboxes)
+local ownToken = grant(successor, lease)
 if not ownToken and redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('ZREM', KEYS[2], successor .. ARGV[7])
   ownToken = own(successor, lease)
 end
 if ownToken then return {'released', 'acquired', ownToken, lease} end
-return {'released', unpack(answer(successor, inboxes, place, rejoined))}
+return {'released', unpack(answer(successor, place, rejoined))}
 `,
+  ([status, ...successor]) => {
+    if (successor[0] === 'acquired') return { status, successor: acquiredReply(successor[1], successor[2]) };
+    return successor[0] === 'held' ? { status, successor: heldReply(successor) } : { status };
+  },
 );

@@ -1,3 +1,4 @@
+import type { RenewReply } from '../../lock-store.js';
 import { defineScript } from '../script.js';
 import { CLOCK, UNTIL_FIELD } from './shared.js';
 
@@ -10,9 +11,7 @@ import { CLOCK, UNTIL_FIELD } from './shared.js';
  * ARGV  1 owner (\`<member>/<token>\`), 2 lease in ms
  * Answer: the lease now in ms, or -1 when the owner is gone
  */
-export const renewScript = defineScript<[owner: string, leaseMs: number], number>(
-  'renew',
-  1,
+export const renewScript = defineScript<readonly [owner: string, leaseMs: number], number, RenewReply>(
   /* lua */ `${CLOCK}
 local fields = redis.call('HMGET', KEYS[1], ARGV[1], '${UNTIL_FIELD}')
 if not fields[1] then return -1 end
@@ -30,4 +29,5 @@ redis.call('HSET', KEYS[1], ARGV[1], text(math.floor(now / 1000) + lease))
 redis.call('PEXPIRE', KEYS[1], lease)
 return lease
 `,
+  (remainingMs) => (remainingMs < 0 ? { status: 'gone' } : { status: 'renewed', remainingMs }),
 );

@@ -2,6 +2,7 @@ import { GRANT_CONFIRM_MS, GRANT_LEASE_MS, POLL_CAP_MS, RESERVED_TOKENS } from '
 
 /**
  * `now`: the server's clock in µs, read once a script; `text(n)`: a number of 16 digits in full, which tostring is not.
+ * A script that takes a short way out does so before.
  */
 export const CLOCK = /* lua */ `
 local time = redis.call('TIME')
@@ -54,18 +55,19 @@ end
  * `enqueue(member, mark, arrival)`: gives a member its place; '0' is a new one, from the same counter as the tokens.
  * Returns the place and whether the member was given it anew.
  *
- * `grant(member, lease, inboxes)`: makes the next one in the queue the owner and tells it. Returns the token if that is
+ * `grant(member, lease)`: makes the next one in the queue the owner and tells it. Returns the token if that is
  * the member. Whether its process listens is asked before: what was published is never taken back.
  *
- * `answer(member, inboxes, place, rejoined)`: what a member is told that does not own the lock.
+ * `answer(member, place, rejoined)`: what a member is told that does not own the lock.
  *
- * KEYS  1 lock, 2 queue, 3 fence
+ * KEYS  1 lock, 2 queue, 3 fence; the names of inboxes begin as that of the fence does
  */
 export const QUEUE = /* lua */ `
 local function count(reserved)
-  local number = math.max(now, tonumber(redis.call('GET', KEYS[3]) or 0) + 1)
-  redis.call('SET', KEYS[3], text(number + reserved))
-  return text(number)
+  local highest = redis.call('SET', KEYS[3], text(now + reserved), 'GET')
+  if not highest or tonumber(highest) < now then return text(now) end
+  redis.call('SET', KEYS[3], text(highest + 1 + reserved))
+  return text(highest + 1)
 end
 local function own(member, lease)
   local token = count(${RESERVED_TOKENS})
@@ -73,6 +75,7 @@ local function own(member, lease)
   redis.call('PEXPIRE', KEYS[1], lease)
   return token
 end
+local function inboxOf(member) return string.sub(KEYS[3], 1, -6) .. 'inbox:' .. instanceOf(member) end
 local function listeners(inbox)
   local reply = redis.pcall('PUBSUB', 'NUMSUB', inbox)
   return reply.err and -1 or tonumber(reply[2])
@@ -85,13 +88,13 @@ local function enqueue(member, mark, arrival)
   redis.call('PEXPIRE', KEYS[2], ${5 * POLL_CAP_MS})
   return text(tonumber(place)), (arrival ~= '0' and not known and not moved) and 1 or 0
 end
-local function grant(self, lease, inboxes)
+local function grant(self, lease)
   while true do
     local popped = redis.call('ZPOPMIN', KEYS[2])
     if not popped[1] then return nil end
     local member, mark = string.match(popped[1], '^(.-)(!?)$')
     if member == self then return own(member, lease) end
-    local inbox = inboxes .. instanceOf(member)
+    local inbox = inboxOf(member)
     if mark == '!' or listeners(inbox) ~= 0 then
       local token = own(member, ${GRANT_LEASE_MS})
       redis.call('HSET', KEYS[1], '${UNTIL_FIELD}', text(math.floor(now / 1000) + ${GRANT_CONFIRM_MS}))
@@ -104,10 +107,10 @@ local function grant(self, lease, inboxes)
     end
   end
 end
-local function answer(member, inboxes, place, rejoined)
+local function answer(member, place, rejoined)
   local field, left = current()
   local queued = redis.call('ZCARD', KEYS[2])
   if not place then return {'held', field, left, queued} end
-  return {'held', field, left, queued, place, rejoined, listeners(inboxes .. instanceOf(member))}
+  return {'held', field, left, queued, place, rejoined, listeners(inboxOf(member))}
 end
 `;
