@@ -13,6 +13,7 @@ import type { GrantReceiver, Inbox } from './inbox.js';
 import { Lease } from './lease.js';
 import type { ClientSettings } from './lock-settings.js';
 import { LockUnavailableError } from './lock.errors.js';
+import { runOutsideScopes } from './scope.js';
 import { setPatientTimeout, withTimeout } from './timeout.js';
 
 /** What all contenders of a client share. */
@@ -104,6 +105,9 @@ export class Contender implements GrantReceiver {
   ask(): void {
     if (this.state !== 'waiting' || this.question) return;
     const { store, settings, inbox } = this.parts;
+    const queues = this.queues && inbox.usable;
+    // Whom nobody can tell must not stand in the queue.
+    if (this.queued && !queues) this.changeMember(true);
     const attempt = this.begin();
     const { member, stillWanted } = attempt;
     const timeoutMs = settings.commandTimeoutMs;
@@ -111,7 +115,7 @@ export class Contender implements GrantReceiver {
     this.leaseMs = wish.leaseMs;
     const withinMs = Math.max(1, Math.min(timeoutMs, wish.withinMs));
     const command = { key: this.key, member, leaseMs: wish.leaseMs, withinMs, stillWanted };
-    const asked = store.acquire(this.queues && inbox.usable ? { ...command, queue: this.place() } : command);
+    const asked = store.acquire(queues ? { ...command, queue: this.place() } : command);
     const timer = setPatientTimeout(() => {
       const what = `Redis did not answer within ${Math.round(timeoutMs)} ms`;
       this.overdue(attempt, new LockUnavailableError(this.key, what));
@@ -145,7 +149,6 @@ export class Contender implements GrantReceiver {
       return;
     }
     clearTimeout(this.retry);
-    this.failures = 0;
     if (!reply) this.ask();
     else if (reply.status === 'held') this.wasHeld(attempt, reply);
     else this.acquired(attempt, reply);
@@ -229,6 +232,7 @@ export class Contender implements GrantReceiver {
       this.retryAfter(Math.min(soon, backoffDelay(this.failures++, settings.backoff)));
       return;
     }
+    this.failures = 0;
     this.arrival = place.arrival;
     if (place.listening) inbox.seen();
     if (place.listening === false && !this.uncountable && inbox.notSeen(attempt.sentAt.monotonic)) {
@@ -253,6 +257,7 @@ export class Contender implements GrantReceiver {
   /** Makes sure of a lease before anybody works under it. */
   private async confirm(lease: Lease): Promise<void> {
     this.state = 'confirming';
+    this.lease = lease;
     const { store, settings } = this.parts;
     const { key, member, token } = lease;
     this.leaseMs = this.owner.wishOf(this).leaseMs;
@@ -284,18 +289,24 @@ export class Contender implements GrantReceiver {
     this.owner.obtained(this, lease);
   }
 
-  /** Begins anew under a new member: at once, or after a pause where something has failed. */
+  /** Begins anew: at once, or after a pause where something has failed. */
   private again(failure?: unknown): void {
-    const { inbox, newMember } = this.parts;
-    if (failure) this.leave(this.member);
-    inbox.forget(this.member);
-    this.member = newMember();
-    if (this.queues) inbox.expect(this.member, this);
+    this.changeMember(failure !== undefined);
+    this.lease = undefined;
     this.question = undefined;
-    this.uncertain = this.queued = false;
     this.state = 'waiting';
     if (failure) this.failed(failure);
     else this.ask();
+  }
+
+  /** A member is never used again once it has had the lock or has left. */
+  private changeMember(leaves: boolean): void {
+    const { inbox, newMember } = this.parts;
+    if (leaves) this.leave(this.member);
+    inbox.forget(this.member);
+    this.member = newMember();
+    if (this.queues) inbox.expect(this.member, this);
+    this.uncertain = this.queued = false;
   }
 
   private settle(attempt: Attempt): void {
@@ -321,7 +332,9 @@ export class Contender implements GrantReceiver {
 
   private retryAfter(ms: number): void {
     clearTimeout(this.retry);
-    this.retry = setTimeout(() => this.ask(), ms);
+    runOutsideScopes(() => {
+      this.retry = setTimeout(() => this.ask(), ms);
+    });
   }
 
   /** An answer to a question that is settled another way, or that nobody waits for any more. */

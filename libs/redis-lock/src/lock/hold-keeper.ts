@@ -7,7 +7,7 @@ import type { LockEventEmitter, LockEvents, LockLogger } from './lock-events.js'
 import { LockHandle, type HandleOwner, type ReleaseOutcome } from './lock-handle.js';
 import { LockUnavailableError, type LockLostError } from './lock.errors.js';
 import { giveUp } from './releasing.js';
-import { LockScope } from './scope.js';
+import { LockScope, runOutsideScopes } from './scope.js';
 import { withTimeout } from './timeout.js';
 import { Watchdog, type WatchdogListener } from './watchdog.js';
 
@@ -132,7 +132,8 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
       return Promise.resolve('released');
     }
     this.watchdog.unwatch(lease);
-    return giveUp(this.parts, lease, hold.minHoldMs, gate?.successorOf(lease)).then((outcome) => {
+    const givenUp = runOutsideScopes(() => giveUp(this.parts, lease, hold.minHoldMs, gate?.successorOf(lease)));
+    return givenUp.then((outcome) => {
       lease.whenEnded?.();
       if (outcome === 'lost') {
         hold.lose(hold.remainingMs > 0 ? 'taken' : 'expired');

@@ -26,6 +26,9 @@ export interface WatchdogListener {
 /** Longest and shortest pause before a renewal that failed is tried again, in ms. */
 const RETRY_MS = { min: 20, max: 1_000 };
 
+/** So many renewals leave at once; those that are left follow when the event loop has seen to other things. */
+const TOGETHER = 500;
+
 /** How long after a grant it is confirmed at the latest, in ms. */
 const CONFIRM_AFTER_MS = 1_000;
 
@@ -105,7 +108,7 @@ export class Watchdog {
         this.listener.onHeldLong(hold);
       }
       // What is due soon goes along, so that the locks of a process wake it a few times in each third of a lease.
-      if (watched.renewAt <= at + hold.settings.ttlMs / 30) {
+      if (due.length < TOGETHER && watched.renewAt <= at + hold.settings.ttlMs / 30) {
         this.retryLater(hold, watched, at);
         due.push(lease);
       }
