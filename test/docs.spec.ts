@@ -11,7 +11,15 @@ import { describeWithRedisServer, newRedis } from './support/redis.js';
 const root = join(import.meta.dirname, '..');
 const npmPage = 'libs/redis-lock/README.md';
 const broken = 'test/docs/broken.md';
-const pages = ['README.md', npmPage, 'docs/choosing.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const pages = [
+  'README.md',
+  npmPage,
+  'docs/choosing.md',
+  'docs/protocol.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+];
 
 const read = (page: string): string => readFileSync(join(root, page), 'utf8');
 const readme = sections(read('README.md'));
@@ -32,7 +40,7 @@ describe('code blocks', () => {
   it('are TypeScript that compiles, or marked as something else', () => {
     expect(problems.filter(({ at }) => !at.startsWith(broken))).toEqual([]);
     const languages = new Set(blocks.map(({ language }) => language));
-    expect([...languages].sort()).toEqual(['sh', 'text', 'ts']);
+    expect([...languages].sort()).toEqual(['mermaid', 'sh', 'text', 'ts']);
   });
 
   it.each(['README.md', npmPage, 'docs/choosing.md'])('were found in %s', (page) => {
