@@ -111,7 +111,7 @@ export class LockFixture {
 
   /** Who holds a key, `<member>/<token>` each; empty when it is free. */
   async holds(key: string): Promise<string[]> {
-    return this.redis.hkeys(this.redisKey(key));
+    return (await this.redis.hkeys(this.redisKey(key))).filter((field) => field !== '@until');
   }
 
   async isFree(key: string): Promise<boolean> {
