@@ -1,0 +1,2 @@
+/** A competitor that cannot do a work, and says so. */
+export class UnavailableError extends Error {}
