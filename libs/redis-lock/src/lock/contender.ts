@@ -109,13 +109,17 @@ export class Contender implements GrantReceiver {
     // Whom nobody can tell must not stand in the queue.
     if (this.queued && !queues) this.changeMember(true);
     const attempt = this.begin();
-    const { member, stillWanted } = attempt;
     const timeoutMs = settings.commandTimeoutMs;
     const wish = this.owner.wishOf(this);
     this.leaseMs = wish.leaseMs;
-    const withinMs = Math.max(1, Math.min(timeoutMs, wish.withinMs));
-    const command = { key: this.key, member, leaseMs: wish.leaseMs, withinMs, stillWanted };
-    const asked = store.acquire(queues ? { ...command, queue: this.place() } : command);
+    const asked = store.acquire({
+      key: this.key,
+      member: attempt.member,
+      leaseMs: wish.leaseMs,
+      withinMs: Math.max(1, Math.min(timeoutMs, wish.withinMs)),
+      queue: queues ? { arrival: this.arrival, uncountable: this.uncountable } : undefined,
+      stillWanted: attempt.stillWanted,
+    });
     const timer = setPatientTimeout(() => {
       const what = `Redis did not answer within ${Math.round(timeoutMs)} ms`;
       this.overdue(attempt, new LockUnavailableError(this.key, what));
@@ -138,7 +142,8 @@ export class Contender implements GrantReceiver {
     const attempt = this.begin();
     attempt.stillWanted();
     this.leaseMs = this.owner.wishOf(this).leaseMs;
-    return { attempt, successor: { member: this.member, leaseMs: this.leaseMs, ...this.place() } };
+    const { member, leaseMs, arrival, uncountable } = this;
+    return { attempt, successor: { member, leaseMs, arrival, uncountable } };
   }
 
   /** An answer, however late; undefined: the release queued nobody. */
@@ -190,13 +195,6 @@ export class Contender implements GrantReceiver {
     this.state = 'over';
     clearTimeout(this.retry);
     if (this.queues) this.parts.inbox.forget(this.member);
-  }
-
-  private place(): { arrival?: number; uncountable?: boolean } {
-    return {
-      ...(this.arrival === undefined ? {} : { arrival: this.arrival }),
-      ...(this.uncountable ? { uncountable: true } : {}),
-    };
   }
 
   private begin(): Attempt {

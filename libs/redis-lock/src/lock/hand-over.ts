@@ -1,5 +1,5 @@
 import { RESERVED_TOKENS } from '../stores/lock-store.js';
-import type { Lease } from './lease.js';
+import type { Hold } from './hold.js';
 import type { LockSettings } from './lock-settings.js';
 
 /** How long one process may pass a lock on within itself while others wait for it elsewhere, in ms. */
@@ -7,17 +7,19 @@ const HAND_OVER_MS = 50;
 
 /**
  * Whether a holder may pass its lease on to a waiter of its own process without the store. Both must have asked for the
- * same lease, it must be renewed, and neither may keep the key closed for a time; the bounds let other processes in.
+ * same lease, it must be renewed and not extended beyond that, and neither may keep the key closed for a time; the bounds
+ * let other processes in.
  */
-export function mayHandOver(lease: Lease, from: LockSettings, to: LockSettings): boolean {
+export function mayHandOver({ lease, settings: from, minHoldMs }: Hold, to: LockSettings): boolean {
   return (
     from.renew &&
     to.renew &&
     from.ttlMs === to.ttlMs &&
-    from.minHoldMs === 0 &&
+    minHoldMs === 0 &&
     to.minHoldMs === 0 &&
     lease.handOvers < RESERVED_TOKENS &&
     performance.now() - lease.since < HAND_OVER_MS &&
-    lease.remainingMs > lease.leaseMs / 2
+    lease.remainingMs > lease.leaseMs / 2 &&
+    (lease.leaseMs <= to.ttlMs || !lease.confirmed)
   );
 }

@@ -38,11 +38,11 @@ export class LocalGate implements ContenderOwner {
   private pollAt = Infinity;
   private askedAt = -Infinity;
 
-  /** @param whenIdle called when nobody holds or wants the lock here any more. */
+  /** @param gates is told when nobody holds or wants the lock here any more. */
   constructor(
     private readonly key: string,
     private readonly parts: ContenderParts,
-    private readonly whenIdle: () => void,
+    private readonly gates: { idle(key: string, gate: LocalGate): void },
   ) {}
 
   /** Whether a caller would have to wait behind another one of this process. */
@@ -118,9 +118,8 @@ export class LocalGate implements ContenderOwner {
 
   /** The waiter to whom a hold may be passed on here. */
   nextFor(hold: Hold): Waiter | undefined {
-    const [next] = this.waiters;
-    const { lease, settings } = hold;
-    return next && lease === this.lease && mayHandOver(lease, settings, next.settings) ? next : undefined;
+    const next = this.first;
+    return next && hold.lease === this.lease && mayHandOver(hold, next.settings) ? next : undefined;
   }
 
   /** Passes a lease on without the store. */
@@ -261,7 +260,7 @@ export class LocalGate implements ContenderOwner {
     if (this.contender || this.fair.size > 0) return;
     clearTimeout(this.poll);
     this.pollAt = Infinity;
-    if (!this.lease && this.waiters.size === 0) this.whenIdle();
+    if (!this.lease && this.waiters.size === 0) this.gates.idle(this.key, this);
   }
 }
 

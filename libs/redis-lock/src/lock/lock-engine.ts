@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { GRANT_LEASE_MS, type LockStore } from '../stores/lock-store.js';
+import { Caller, type CallerOwner } from './caller.js';
 import type { Gate } from './gate.js';
 import { GiveBack } from './give-back.js';
 import { Hold } from './hold.js';
 import { HoldKeeper } from './hold-keeper.js';
 import { Inbox } from './inbox.js';
-import { holderOf, type LocalGate, type Waiter } from './local-gate.js';
+import type { Lease } from './lease.js';
+import { holderOf, type LocalGate } from './local-gate.js';
 import type { LockEventEmitter, LockLogger } from './lock-events.js';
 import { LockGates } from './lock-gates.js';
 import type { LockHandle } from './lock-handle.js';
@@ -20,20 +22,10 @@ import {
   type LockError,
   type LockHolder,
 } from './lock.errors.js';
-import { Patience } from './patience.js';
 import { findScope, isInsideLockOf, type LockScope } from './scope.js';
 
-/** One caller that wants a lock. */
-interface Caller {
-  readonly key: LockKey;
-  readonly settings: LockSettings;
-  readonly patience: Patience;
-  /** It runs inside of a lock of this client already, so that a shutdown lets it finish. */
-  readonly nested: boolean;
-}
-
 /** Lets callers into locks: into one that a scope around them holds, or into one of their own. */
-export class LockEngine {
+export class LockEngine implements CallerOwner {
   private readonly instance =
     `${hostname().replace(/[^\w.-]/g, '_')}-${process.pid}-` + randomBytes(16).toString('hex');
   private members = 0;
@@ -69,9 +61,7 @@ export class LockEngine {
     if (this.state === 'closed' || (this.state === 'draining' && !nested)) {
       return Promise.reject(new LockShutdownError(key.text));
     }
-    // One attempt has the time limit of its command.
-    const patience = new Patience(key.text, settings.waitMs || Infinity, settings.signal);
-    const caller = { key, settings, patience, nested };
+    const caller = new Caller(this, key, settings, nested);
     this.callers.add(caller);
     const around = settings.reentrant && this.settings.enabled ? this.findHolding(key) : undefined;
     return around ? this.obtainInside(caller, around) : this.acquire(caller);
@@ -109,44 +99,31 @@ export class LockEngine {
     return findScope(({ hold }) => hold.owner === this.keeper && hold.key.text === key.text);
   }
 
-  /** A lock of our own, through the gate of its key. */
-  private acquire(caller: Caller): Promise<LockHandle> {
-    const { key, settings, patience } = caller;
-    return new Promise<LockHandle>((resolve, reject) => {
-      const fail = (error: LockError): void => {
-        this.dismiss(caller);
-        reject(error);
-      };
-      const gate = this.gates.of(key.text);
-      const refusal = patience.over ?? this.refusal(caller, gate);
-      if (refusal) return fail(refusal);
-      const waiter: Waiter = {
-        settings,
-        patience,
-        enter: (lease, token) => {
-          const hold = new Hold(this.keeper, key, lease, token, settings);
-          const { handle } = this.keeper.keep(hold, gate, patience.elapsedMs);
-          this.dismiss(caller);
-          resolve(handle);
-        },
-        fail,
-      };
-      patience.whenOver(
-        (error) => {
-          gate.leave(waiter);
-          fail(error);
-        },
-        (waitedMs) => this.deadlineError(key.text, gate, waiter, waitedMs),
-      );
-      gate.join(waiter);
-    });
+  entered({ key, settings, patience }: Caller, gate: LocalGate, lease: Lease, fencingToken: number): LockHandle {
+    const hold = new Hold(this.keeper, key, lease, fencingToken, settings);
+    return this.keeper.keep(hold, gate, patience.elapsedMs).handle;
   }
 
-  /** A caller has what it wants, or has gone. */
-  private dismiss(caller: Caller): void {
+  dismiss(caller: Caller): void {
     caller.patience.dispose();
     this.callers.delete(caller);
     if (this.callers.size === 0) this.whenNobodyWaits?.();
+  }
+
+  deadlineError(caller: Caller, gate: LocalGate, waitedMs: number): LockError {
+    const unreachable = gate.unreachableFor(caller);
+    const holder = gate.holderFor(caller);
+    if (!holder || unreachable) return unanswered(caller.key.text, waitedMs, unreachable?.cause);
+    return new LockTimeoutError(caller.key.text, waitedMs, holder, gate.waitingFor(caller));
+  }
+
+  /** A lock of our own, through the gate of its key. */
+  private acquire(caller: Caller): Promise<LockHandle> {
+    const gate = this.gates.of(caller.key.text);
+    const refusal = caller.patience.over ?? this.refusal(caller, gate);
+    if (!refusal) return caller.waitAt(gate);
+    this.dismiss(caller);
+    return Promise.reject(refusal);
   }
 
   /** A lock that a scope around the caller holds; if that ends while the caller waits for its turn in it, one of our own. */
@@ -217,13 +194,6 @@ export class LockEngine {
       return new LockUnavailableError(key.text, 'Redis does not answer those who wait for it', unreachable);
     const reason = settings.waitMs === 0 ? IN_THIS_PROCESS : tooMany(gate.waiting, settings);
     return new LockBusyError(key.text, reason, gate.holderFor());
-  }
-
-  private deadlineError(key: string, gate: LocalGate, waiter: Waiter, waitedMs: number): LockError {
-    const unreachable = gate.unreachableFor(waiter);
-    const holder = gate.holderFor(waiter);
-    if (!holder || unreachable) return unanswered(key, waitedMs, unreachable?.cause);
-    return new LockTimeoutError(key, waitedMs, holder, gate.waitingFor(waiter));
   }
 }
 

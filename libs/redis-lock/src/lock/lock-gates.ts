@@ -12,13 +12,14 @@ export class LockGates {
   ) {}
 
   of(key: string): LocalGate {
-    if (!this.shared) return new LocalGate(key, this.parts, () => undefined);
     const known = this.gates.get(key);
     if (known) return known;
-    const gate: LocalGate = new LocalGate(key, this.parts, () => {
-      if (this.gates.get(key) === gate) this.gates.delete(key);
-    });
-    this.gates.set(key, gate);
+    const gate = new LocalGate(key, this.parts, this);
+    if (this.shared) this.gates.set(key, gate);
     return gate;
+  }
+
+  idle(key: string, gate: LocalGate): void {
+    if (this.gates.get(key) === gate) this.gates.delete(key);
   }
 }

@@ -3,20 +3,25 @@ import { elapsedSince, now } from './clock.js';
 import { LockAbortedError, type LockError } from './lock.errors.js';
 import { setPatientTimeout } from './timeout.js';
 
-/** What a caller is told at its deadline: that depends on what it waits for then. */
-type Late = (waitedMs: number) => LockError;
+/** Who waits, and for what. */
+export interface PatienceListener {
+  /** The patience has ended. */
+  over(error: LockError): void;
+  /** What the caller gets at its deadline: that depends on what it waits for then. */
+  late(waitedMs: number): LockError;
+}
 
 /**
  * How long one caller is willing to wait: until its deadline, its AbortSignal, or until somebody ends it. Everything
- * that the caller waits for goes through {@link race} or {@link whenOver}, one at a time. Dispose of it when the waiting
+ * that the caller waits for goes through {@link race} or has a {@link listener}, one at a time. Dispose of it when the waiting
  * is over.
  */
 export class Patience {
   private readonly started = now();
   /** The error that ended it. */
   over: LockError | undefined;
-  private interrupt: ((error: LockError) => void) | undefined;
-  private late: Late | undefined;
+  /** Who waits now. The patience must not have ended yet when it is set. */
+  listener: PatienceListener | undefined;
   private readonly timer: NodeJS.Timeout | undefined;
   private readonly forgetSignal: (() => void) | undefined;
 
@@ -42,13 +47,7 @@ export class Patience {
   /** Ends the waiting with this error. */
   stop(error: LockError): void {
     this.over ??= error;
-    this.interrupt?.(this.over);
-  }
-
-  /** Calls back when the patience ends, which must not have been yet. */
-  whenOver(callback: (error: LockError) => void, late: Late): void {
-    this.interrupt = callback;
-    this.late = late;
+    this.listener?.over(this.over);
   }
 
   throwIfOver(): void {
@@ -56,21 +55,21 @@ export class Patience {
   }
 
   /** The promise's outcome, or the error that ends the patience before. */
-  async race<T>(promise: Promise<T>, late: Late): Promise<T> {
+  async race<T>(promise: Promise<T>, late: PatienceListener['late']): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       promise.then(resolve, reject);
       if (this.over) reject(this.over);
-      else this.whenOver(reject, late);
-    }).finally(() => (this.interrupt = undefined));
+      else this.listener = { over: reject, late };
+    }).finally(() => (this.listener = undefined));
   }
 
   dispose(): void {
-    this.interrupt = undefined;
+    this.listener = undefined;
     clearTimeout(this.timer);
     this.forgetSignal?.();
   }
 
   private endInTime(): void {
-    if (this.late) this.stop(this.late(this.elapsedMs));
+    if (this.listener) this.stop(this.listener.late(this.elapsedMs));
   }
 }

@@ -44,8 +44,7 @@ class GivingUp {
     const { key, member, token } = this.lease;
     const { minHoldMs, successor } = this;
     const next = successor?.asSuccessor();
-    const command = { key, member, token, minHoldMs };
-    const reply = this.parts.store.release(next ? { ...command, successor: next.successor } : command);
+    const reply = this.parts.store.release({ key, member, token, minHoldMs, successor: next?.successor });
     if (successor && next) follow(reply, successor, next.attempt);
     return withTimeout(reply, left, () => new LockUnavailableError(key, 'the release was not answered')).then(
       ({ status }) => (status === 'lost' && this.mayHaveFreedIt && this.wasHeld ? 'released' : status),

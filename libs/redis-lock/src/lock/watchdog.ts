@@ -49,11 +49,12 @@ export class Watchdog {
 
   watch(lease: Lease, { settings }: Hold): void {
     const at = performance.now();
-    const watched = {
+    const watched: Watched = {
       renewAt: lease.confirmed ? renewalOf(settings, at) : confirmationOf(lease, settings, at),
       failing: false,
       pending: undefined,
-      ...boundsOf(settings, at),
+      warnAt: warningOf(settings, at),
+      giveUpAt: at + settings.maxHoldMs,
     };
     this.watched.set(lease, watched);
     this.wakeBy(nextOf(lease, watched));
@@ -69,7 +70,10 @@ export class Watchdog {
   handedOver(lease: Lease): void {
     const watched = this.watched.get(lease);
     if (!watched || !lease.hold) return;
-    Object.assign(watched, boundsOf(lease.hold.settings, performance.now()));
+    const { settings } = lease.hold;
+    const at = performance.now();
+    watched.warnAt = warningOf(settings, at);
+    watched.giveUpAt = at + settings.maxHoldMs;
     this.wakeBy(watched.giveUpAt);
   }
 
@@ -175,8 +179,8 @@ function renewedLease({ confirmed }: Lease, hold: Hold | undefined): number {
   return confirmed ? hold.settings.ttlMs : leaseOf(hold.settings);
 }
 
-function boundsOf({ maxHoldMs }: LockSettings, at: number): Pick<Watched, 'warnAt' | 'giveUpAt'> {
-  return { warnAt: maxHoldMs === Infinity ? at + LONG_HOLD_MS : Infinity, giveUpAt: at + maxHoldMs };
+function warningOf({ maxHoldMs }: LockSettings, at: number): number {
+  return maxHoldMs === Infinity ? at + LONG_HOLD_MS : Infinity;
 }
 
 function nextOf(lease: Lease, { renewAt, warnAt, giveUpAt }: Watched): number {

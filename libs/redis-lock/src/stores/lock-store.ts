@@ -56,19 +56,19 @@ export interface AcquireCommand {
   /** From now, in ms: how late the store may still carry this out. Later it must refuse. */
   readonly withinMs: number;
   /** The member waits if it is not its turn. Absent: one attempt, which leaves nothing behind. */
-  readonly queue?: QueueRequest;
+  readonly queue?: QueueRequest | undefined;
   /**
    * Asked right before the command is carried out or sent, each time; false: nobody wants it any more, and the store
    * rejects without having done anything. Absent: it is wanted.
    */
-  readonly stillWanted?: () => boolean;
+  readonly stillWanted?: (() => boolean) | undefined;
 }
 
 export interface QueueRequest {
   /** The place that an earlier answer gave: who lost it gets it back. */
-  readonly arrival?: number;
+  readonly arrival?: number | undefined;
   /** The store cannot see whether the inbox of this member is open, and must not pass it over for that. */
-  readonly uncountable?: boolean;
+  readonly uncountable?: boolean | undefined;
 }
 
 export type AcquireReply = AcquiredReply | HeldReply;
@@ -117,7 +117,7 @@ export interface ReleaseCommand {
   /** The key stays closed until this long after its acquisition, in ms by the store's clock. 0: free at once. */
   readonly minHoldMs: number;
   /** Queued in the same step, unless the lock was lost. First in the queue, it owns the lock with the answer. */
-  readonly successor?: Successor;
+  readonly successor?: Successor | undefined;
 }
 
 export interface Successor extends QueueRequest {

@@ -1,8 +1,8 @@
 import { Command, type Redis } from 'ioredis';
-import type { Writable } from 'node:stream';
 import type { LockLogger } from '../../lock/lock-events.js';
 import { LockUnavailableError, notWanted } from '../../lock/lock.errors.js';
 import { withTimeout } from '../../lock/timeout.js';
+import { Packets } from './packets.js';
 import { toUnavailable } from './redis-errors.js';
 import { closeRedis, openRedis, type RedisConnectionSource } from './redis-options.js';
 import type { Script } from './script.js';
@@ -16,8 +16,6 @@ export interface RedisConnectionOptions {
   readonly scripts: readonly { readonly lua: string }[];
 }
 
-const TOGETHER = Number(process.env.TOGETHER ?? 16);
-
 const AS_TEXT = { replyEncoding: 'utf8' } as const;
 
 /**
@@ -29,11 +27,10 @@ export class RedisConnection {
   /** How often the connection has broken. */
   generation = 0;
   private readonly redis: Redis;
+  private readonly packets = new Packets();
   private ready: Promise<void>;
   private becomeReady!: () => void;
   private prepared = false;
-  private corked: Writable | undefined;
-  private together = 0;
   private lastError: unknown;
   private warnedOfOutage = false;
   private warnedOfEviction = false;
@@ -67,15 +64,11 @@ export class RedisConnection {
       const ready = this.untilReady(name, this.options.commandTimeoutMs);
       return ready.then(() => this.run(script, name, keys, args, stillWanted));
     }
-    const send = (command: string, text: string): Promise<unknown> => {
-      if (stillWanted?.() === false) return Promise.reject(notWanted(name));
-      this.writeTogether();
-      const all = [text, keys.length, ...keys, ...args] as string[];
-      return this.redis.sendCommand(new Command(command, all, AS_TEXT)) as Promise<unknown>;
-    };
-    return send('evalsha', script.sha).then(script.read, (error: unknown) => {
+    const all: unknown[] = [script.sha, keys.length, ...keys, ...args];
+    return this.send('evalsha', all, name, stillWanted).then(script.read, (error: unknown) => {
       if (!isNoScript(error)) throw toUnavailable(name, error);
-      return send('eval', script.lua).then(script.read, (refusal: unknown) => {
+      all[0] = script.lua;
+      return this.send('eval', all, name, stillWanted).then(script.read, (refusal: unknown) => {
         throw toUnavailable(name, refusal);
       });
     });
@@ -108,23 +101,11 @@ export class RedisConnection {
     await closeRedis(this.redis, this.options.commandTimeoutMs);
   }
 
-  /** What is sent in one turn of the event loop leaves in few packets. */
-  private writeTogether(): void {
-    const { stream } = this.redis;
-    if (this.corked === stream && this.together++ < TOGETHER) return;
-    if (this.corked === stream) {
-      this.together = 0;
-      stream.uncork();
-      stream.cork();
-      return;
-    }
-    this.corked = stream;
-    this.together = 0;
-    stream.cork();
-    process.nextTick(() => {
-      this.corked = undefined;
-      stream.uncork();
-    });
+  private send(command: string, args: unknown[], name: string, stillWanted?: () => boolean): Promise<unknown> {
+    if (stillWanted?.() === false) return Promise.reject(notWanted(name));
+    const answer = this.redis.sendCommand(new Command(command, args as string[], AS_TEXT)) as Promise<unknown>;
+    this.packets.wrote(this.redis.stream);
+    return answer;
   }
 
   private whenPrepared(): Promise<void> {

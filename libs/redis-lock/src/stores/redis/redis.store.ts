@@ -45,9 +45,11 @@ export class RedisLockStore implements LockStore {
     return this.ask(command, performance.now());
   }
 
-  release({ key, member, token, minHoldMs, successor }: ReleaseCommand): Promise<ReleaseReply> {
-    const ended = [member, token === undefined ? '' : String(token), minHoldMs] as const;
-    const args = successor ? ([...ended, successor.member, successor.leaseMs, ...placeOf(successor)] as const) : ended;
+  release({ key, member, token, minHoldMs, successor: next }: ReleaseCommand): Promise<ReleaseReply> {
+    const held = token === undefined ? '' : String(token);
+    const args = next
+      ? ([member, held, minHoldMs, next.member, next.leaseMs, arrivalOf(next), markOf(next)] as const)
+      : ([member, held, minHoldMs] as const);
     return this.connection.run(releaseScript, key, this.keysOf(key), args);
   }
 
@@ -85,8 +87,10 @@ export class RedisLockStore implements LockStore {
     if (!connection.isReady) {
       return connection.untilReady(key, left).then(() => this.ask(command, called, wasLate));
     }
-    const asked = [member, leaseMs, connection.clock.in(left)] as const;
-    const args = queue ? ([...asked, ...placeOf(queue)] as const) : asked;
+    const notAfter = connection.clock.in(left);
+    const args = queue
+      ? ([member, leaseMs, notAfter, arrivalOf(queue), markOf(queue)] as const)
+      : ([member, leaseMs, notAfter] as const);
     return connection.run(acquireScript, key, this.keysOf(key), args, stillWanted).then((reply) => {
       if (reply.status !== 'late') return reply;
       connection.clock.learn(reply.serverTimeUs, sent);
@@ -106,7 +110,12 @@ function tooLate({ key, withinMs }: AcquireCommand): LockUnavailableError {
   return new LockUnavailableError(key, what, { mayHaveRun: false, late: true });
 }
 
-/** What the scripts take for a place: the arrival number, '0' for a new one, and '!' for an inbox that is not seen. */
-function placeOf({ arrival, uncountable }: QueueRequest): readonly [arrival: string, mark: string] {
-  return [String(arrival ?? 0), uncountable ? '!' : ''];
+/** What the scripts take for a place: its number, or '0' for a new one. */
+function arrivalOf({ arrival }: QueueRequest): string {
+  return arrival === undefined ? '0' : String(arrival);
+}
+
+/** What the scripts take for an inbox that is not seen. */
+function markOf({ uncountable }: QueueRequest): string {
+  return uncountable ? '!' : '';
 }
