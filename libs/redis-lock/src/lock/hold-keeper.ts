@@ -141,6 +141,7 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
       }
       hold.end();
       this.forget(hold);
+      if (outcome === 'kept') gate?.rests();
       this.tell('released', hold, { heldMs: hold.heldMs, outcome });
       return outcome;
     });

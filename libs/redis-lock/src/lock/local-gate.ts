@@ -1,4 +1,4 @@
-import type { HeldReply } from '../stores/lock-store.js';
+import { POLL_CAP_MS, type HeldReply } from '../stores/lock-store.js';
 import { Contender, type ContenderOwner, type ContenderParts, type Wish } from './contender.js';
 import { mayHandOver } from './hand-over.js';
 import type { Hold } from './hold.js';
@@ -79,8 +79,7 @@ export class LocalGate implements ContenderOwner {
   /** Held, or out of reach? A question that is open for long says that the last answer is no longer true. */
   unreachableFor(waiter?: Waiter): { readonly cause: unknown } | undefined {
     if (this.lease) return undefined;
-    const [oldest] = this.contenders();
-    for (const contender of new Set([waiter ? this.contenderOf(waiter) : this.contender, oldest])) {
+    for (const contender of [waiter ? this.contenderOf(waiter) : this.contender, this.oldest]) {
       if (!contender) continue;
       const failed = contender.seen instanceof LockUnavailableError;
       const bound = UNREACHABLE * this.parts.settings.commandTimeoutMs;
@@ -194,11 +193,13 @@ export class LocalGate implements ContenderOwner {
 
   waits(ms: number): void {
     this.askedAt = performance.now();
-    const at = this.askedAt + ms;
-    if (at >= this.pollAt) return;
-    let earliest = at;
-    for (const waiter of this.callers()) earliest = Math.min(earliest, this.lastQuestionFor(waiter));
-    this.pollBy(earliest);
+    if (this.pollAt === Infinity) this.schedulePoll();
+    this.pollBy(this.askedAt + ms);
+  }
+
+  /** A holder of this process has left the key closed: those that wait in the store do not know until when. */
+  rests(): void {
+    if (!this.contender) this.oldest?.ask();
   }
 
   rejoined(contender: Contender): void {
@@ -207,14 +208,14 @@ export class LocalGate implements ContenderOwner {
 
   /**
    * When to ask for the last time before a caller's deadline, so that it is known then whether the store is there; never
-   * where the newest question is late enough for that.
+   * where the newest question is late enough for that, or the time too short to tell.
    */
   private lastQuestionFor({ patience }: Waiter): number {
     const { commandTimeoutMs } = this.parts.settings;
+    const beforeMs = Math.min(commandTimeoutMs, 0.6 * patience.limitMs);
     const deadline = performance.now() + patience.remainingMs;
-    return this.askedAt < deadline - 1.5 * UNREACHABLE * commandTimeoutMs
-      ? deadline - 1.1 * UNREACHABLE * commandTimeoutMs
-      : Infinity;
+    const isKnown = this.askedAt >= deadline - 1.05 * beforeMs;
+    return isKnown || beforeMs < 1.05 * UNREACHABLE * commandTimeoutMs ? Infinity : deadline - beforeMs;
   }
 
   private pollBy(at: number): void {
@@ -222,12 +223,27 @@ export class LocalGate implements ContenderOwner {
     clearTimeout(this.poll);
     this.pollAt = at;
     runOutsideScopes(() => {
-      this.poll = setTimeout(() => {
-        this.pollAt = Infinity;
-        const [oldest] = this.contenders();
-        oldest?.ask();
-      }, at - performance.now());
+      this.poll = setTimeout(() => this.pollNow(), at - performance.now());
     });
+  }
+
+  /** Whatever becomes of the question, and of who asks it: another one follows. */
+  private pollNow(): void {
+    this.askedAt = performance.now();
+    this.pollAt = Infinity;
+    this.schedulePoll();
+    this.oldest?.ask();
+  }
+
+  private schedulePoll(): void {
+    let at = this.askedAt + POLL_CAP_MS;
+    for (const waiter of this.callers()) at = Math.min(at, this.lastQuestionFor(waiter));
+    this.pollBy(at);
+  }
+
+  private get oldest(): Contender | undefined {
+    const [oldest] = this.contenders();
+    return oldest;
   }
 
   private *callers(): Iterable<Waiter> {

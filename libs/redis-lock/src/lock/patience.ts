@@ -28,7 +28,7 @@ export class Patience {
   /** @param limitMs from now, in ms; `Infinity` for no deadline. */
   constructor(
     key: string,
-    private readonly limitMs: number,
+    readonly limitMs: number,
     signal: AbortSignal | undefined,
   ) {
     if (signal?.aborted) this.stop(new LockAbortedError(key, signal.reason));
