@@ -41,6 +41,66 @@ describeWithRedis('TcpProxy', () => {
     expect(await reply).toBe('OK');
   });
 
+  test('hold keeps one kind of traffic, and release sends it on in its order', async () => {
+    proxy.hold('commands');
+    const writes = [client.set(key, 'one'), client.append(key, ' two')];
+    await direct.set(key, 'untouched');
+    await direct.ping();
+    expect(await direct.get(key)).toBe('untouched');
+    proxy.release('commands');
+    expect(await Promise.all(writes)).toEqual(['OK', 7]);
+
+    proxy.hold('answers');
+    let answered = false;
+    const reply = client.set(key, 'held').finally(() => (answered = true));
+    await waitFor(async () => (await direct.get(key)) === 'held');
+    expect(answered).toBe(false);
+    proxy.release('answers');
+    expect(await reply).toBe('OK');
+  });
+
+  test('what a subscriber is sent are messages, not answers', async () => {
+    const messages: string[] = [];
+    const subscriber = newRedis(proxy.url);
+    subscriber.on('message', (_, message) => messages.push(message));
+    await subscriber.subscribe(key);
+    proxy.hold('messages');
+    const before = proxy.passed('messages');
+    await direct.publish(key, 'late');
+    expect(await client.get(key)).toBe('before');
+    expect([messages, proxy.passed('messages')]).toEqual([[], before]);
+    proxy.release('messages');
+    await waitFor(() => messages.length === 1);
+    expect(proxy.passed('messages')).toBe(before + 1);
+    subscriber.disconnect();
+  });
+
+  test('delay makes one kind of traffic late, and nothing overtakes', async () => {
+    const delays = [120, 0];
+    proxy.delay('answers', () => delays.shift() ?? 0);
+    const started = performance.now();
+    const order: string[] = [];
+    const slow = client.get(key).then(() => order.push('slow'));
+    await waitFor(() => delays.length === 1);
+    const quick = client.ping().then(() => order.push('quick'));
+    await Promise.all([slow, quick]);
+    expect(order).toEqual(['slow', 'quick']);
+    expect(performance.now() - started).toBeGreaterThan(115);
+  });
+
+  test('passed counts what was sent on', async () => {
+    const before = proxy.passed('commands');
+    await client.get(key);
+    await client.get(key);
+    expect(proxy.passed('commands')).toBe(before + 2);
+    proxy.hold('commands');
+    const held = client.get(key);
+    await direct.ping();
+    expect(proxy.passed('commands')).toBe(before + 2);
+    proxy.release('commands');
+    await held;
+  });
+
   test('dropReplies loses the answer together with the connection', async () => {
     proxy.dropReplies(1);
     await expect(client.set(key, 'lost')).rejects.toThrow('Connection is closed');

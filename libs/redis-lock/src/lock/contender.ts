@@ -289,7 +289,7 @@ export class Contender implements GrantReceiver {
 
   /** Begins anew: at once, or after a pause where something has failed. */
   private again(failure?: unknown): void {
-    this.changeMember(failure !== undefined);
+    this.changeMember(failure !== undefined || this.uncertain || this.unanswered > 0);
     this.lease = undefined;
     this.question = undefined;
     this.state = 'waiting';

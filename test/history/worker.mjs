@@ -1,0 +1,64 @@
+// A process with many callers that take locks, stay in their critical section for a moment, and say for how long they
+// held what. It goes on until a line comes in. `library` is the path of another copy of the library.
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CriticalSection } from './critical-section.mjs';
+import { FencedCounter } from './fenced-counter.mjs';
+
+const { name, url, counterUrl, prefix, keys, callers, fair, library } = JSON.parse(process.argv[2] ?? '{}');
+/** @type {typeof import('nestjs-redis-lock')} */
+const { createLockClient, isLockError } = await import(library ?? 'nestjs-redis-lock');
+
+/** @param {string} event @param {object} [details] */
+const say = (event, details) => process.stdout.write(`${JSON.stringify({ event, ...details })}\n`);
+
+/** @param {number} most */
+const upTo = (most) => Math.random() * most;
+
+const locks = createLockClient({ connection: url, prefix, shutdown: { drain: '5s' }, logger: { warn() {} } });
+const counter = new FencedCounter(counterUrl);
+let finished = false;
+
+/** @param {string} who */
+async function call(who) {
+  const caller = new AbortController();
+  const leaving = Math.random() < 0.15 ? setTimeout(() => caller.abort(), upTo(60)) : undefined;
+  const key = keys[Math.floor(upTo(keys.length))];
+  const options = { ttl: Math.random() < 0.5 ? 500 : 900, wait: Math.random() < 0.2 ? Math.floor(upTo(100)) : 5_000 };
+  const lock = await locks
+    .acquire(key, { ...options, fair: Math.random() < fair, signal: caller.signal })
+    .finally(() => clearTimeout(leaving));
+  const section = new CriticalSection(lock, who);
+  const read = await counter.read(key, lock.fencingToken);
+  const { from, deadline } = section;
+  say('began', { key, token: lock.fencingToken, who, from, until: deadline, read, write: 'unknown' });
+  await sleep(upTo(8));
+  section.look();
+  const write = read === undefined ? 'rejected' : await counter.write(key, lock.fencingToken, read + 1);
+  say('held', section.end({ write, ...(read === undefined ? {} : { read }) }));
+  await lock.release();
+}
+
+/** @param {string} who */
+async function callAgainAndAgain(who) {
+  while (!finished) {
+    try {
+      await call(who);
+    } catch (error) {
+      if (!isLockError(error) || error.code === 'LOCK_ARGUMENT') throw error;
+      await sleep(upTo(20));
+    }
+  }
+}
+
+const input = createInterface({ input: process.stdin });
+const running = Array.from({ length: callers }, async (_, caller) => callAgainAndAgain(`${name}.${caller}`));
+await Promise.race([once(input, 'line'), Promise.all(running)]);
+finished = true;
+await Promise.all(running);
+await locks.close();
+counter.close();
+input.close();
+process.stdin.destroy();
+say('closed');
