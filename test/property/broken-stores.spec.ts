@@ -1,0 +1,48 @@
+import { describe, expect, test } from '@jest/globals';
+import type { LockStore } from 'nestjs-redis-lock';
+import { SaysKeptButFrees } from '../store-contract/broken-leases.js';
+import { EverybodyGetsIn, ReleasesNothing } from '../store-contract/broken-locks.js';
+import { LastComeFirstServed } from '../store-contract/broken-queues.js';
+import { Store } from '../store-contract/store.js';
+import * as broken from './broken-stores.js';
+import { locksProperty } from './locks-property.js';
+import { MemoryWorld } from './memory-world.js';
+import { violation } from './runs.js';
+import { peace } from './steps.js';
+
+const stores: [Type: new () => LockStore, rule: RegExp][] = [
+  [broken.GivesTheLockToTwo, /has several holders/],
+  [EverybodyGetsIn, /has several holders/],
+  [broken.MintsASmallerToken, /got token \d+, not above/],
+  [LastComeFirstServed, /overtook/],
+  [SaysKeptButFrees, /before minHold was over/],
+  [broken.ForgetsWhoWaits, /still wait/],
+  [ReleasesNothing, /left behind|still wait/],
+  [broken.LeavesItsQueue, /left behind: .* for/],
+];
+
+/** Bounded, so that a property that cannot fail is found out. */
+const RUNS = { numRuns: 60, endOnFailure: true, interruptAfterTimeLimit: 40_000 };
+
+describe('The property of random callers', () => {
+  test('holds for a store that keeps every rule', async () => {
+    expect(
+      await violation(
+        locksProperty(() => new MemoryWorld(new Store())),
+        { ...RUNS, numRuns: 5 },
+      ),
+    ).toBeUndefined();
+  });
+
+  test.each(stores.map(([Type, rule]) => ({ store: Type.name, Type, rule })))(
+    'is violated by $store: $rule',
+    async ({ Type, rule }) => {
+      expect(
+        await violation(
+          locksProperty(() => new MemoryWorld(new Type()), peace),
+          RUNS,
+        ),
+      ).toMatch(rule);
+    },
+  );
+});
