@@ -111,7 +111,12 @@ export class LockFixture {
 
   /** Who holds a key, `<member>/<token>` each; empty when it is free. */
   async holds(key: string): Promise<string[]> {
-    return (await this.redis.hkeys(this.redisKey(key))).filter((field) => field !== '@until');
+    return (await this.fields(key)).filter((field) => field !== '@until');
+  }
+
+  /** Everything that stands in the hash of a lock: also that it is a grant that is not confirmed (`@until`). */
+  async fields(key: string): Promise<string[]> {
+    return this.redis.hkeys(this.redisKey(key));
   }
 
   async isFree(key: string): Promise<boolean> {
@@ -173,8 +178,8 @@ export class LockFixture {
     this.server.resume();
     const clients = this.clients.splice(0);
     const disposers = this.disposers.splice(0);
-    this.warnings.length = 0;
     await Promise.all(clients.map(async (client) => client.close()));
+    this.warnings.length = 0;
     for (const dispose of disposers) dispose();
   }
 }

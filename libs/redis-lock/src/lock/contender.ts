@@ -16,6 +16,9 @@ import { LockUnavailableError } from './lock.errors.js';
 import { runOutsideScopes } from './scope.js';
 import { setPatientTimeout, withTimeout } from './timeout.js';
 
+/** What is left of a lease that is got by asking again may be this part of what is wanted. */
+const ENOUGH = 0.7;
+
 /** What all contenders of a client share. */
 export interface ContenderParts {
   readonly store: LockStore;
@@ -65,10 +68,10 @@ export interface Attempt {
 export class Contender implements GrantReceiver {
   /** What the store said last, or why it could not be asked. */
   seen: HeldReply | LockUnavailableError | undefined;
-  /** The lease that it asked for last, in ms. */
-  leaseMs = 1;
   private state: 'waiting' | 'confirming' | 'holding' | 'over' = 'waiting';
   private member: string;
+  /** The lease that it asked for last, in ms. */
+  private leaseMs = 1;
   private lease: Lease | undefined;
   private arrival: number | undefined;
   /** Whether the member stood in the queue of the store at the last answer. */
@@ -233,6 +236,7 @@ export class Contender implements GrantReceiver {
     this.failures = 0;
     this.arrival = place.arrival;
     if (place.listening) inbox.seen();
+    if (place.listening === undefined) inbox.open();
     if (place.listening === false && !this.uncountable && inbox.notSeen(attempt.sentAt.monotonic)) {
       this.uncountable = true;
       return this.ask();
@@ -247,8 +251,11 @@ export class Contender implements GrantReceiver {
     this.take(lease, lease.remainingMs > 0);
   }
 
+  /** A lease that is not certain, or shorter than the next caller wants it to begin with, is renewed first. */
   private take(lease: Lease, certain: boolean): void {
-    if (certain && (lease.confirmed || !this.owner.wishOf(this).confirmed)) this.obtain(lease);
+    const wish = this.owner.wishOf(this);
+    const suffices = lease.confirmed ? lease.leaseMs > ENOUGH * wish.leaseMs : !wish.confirmed;
+    if (certain && suffices) this.obtain(lease);
     else void this.confirm(lease);
   }
 
@@ -353,7 +360,9 @@ export class Contender implements GrantReceiver {
   }
 
   private leave(member: string): void {
-    this.parts.giveBack.add({ key: this.key, member, minHoldMs: 0, leaseMs: this.leaseMs });
+    // A place in the queue does not end by itself while others wait.
+    const leaseMs = this.queues ? Infinity : this.leaseMs;
+    this.parts.giveBack.add({ key: this.key, member, minHoldMs: 0, leaseMs });
   }
 }
 

@@ -66,6 +66,11 @@ export class Inbox implements GrantListener {
     this.pollAll();
   }
 
+  /** Opens the inbox, unless it has been open. */
+  open(): void {
+    if (this.openedAt === undefined) this.inbox.open();
+  }
+
   /** The answer to a command sent at `sent` (ms of the monotonic clock) shows that the store sees this inbox. */
   seen(): void {
     this.reopenedAt = undefined;
@@ -76,7 +81,7 @@ export class Inbox implements GrantListener {
    * @returns whether that has been tried already: the store cannot see it.
    */
   notSeen(sent: number): boolean {
-    if (this.openedAt === undefined) this.inbox.open();
+    this.open();
     if (this.openedAt === undefined || sent < this.openedAt) return false;
     if (this.reopenedAt !== undefined) return sent > this.reopenedAt && this.openedAt > this.reopenedAt;
     this.reopenedAt = performance.now();

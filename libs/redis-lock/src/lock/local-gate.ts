@@ -1,4 +1,4 @@
-import { POLL_CAP_MS, type HeldReply } from '../stores/lock-store.js';
+import { GRANT_CONFIRM_MS, POLL_CAP_MS, type HeldReply } from '../stores/lock-store.js';
 import { Contender, type ContenderOwner, type ContenderParts, type Wish } from './contender.js';
 import { mayHandOver } from './hand-over.js';
 import type { Hold } from './hold.js';
@@ -164,11 +164,12 @@ export class LocalGate implements ContenderOwner {
     this.contender = this.once = undefined;
     this.lease = lease;
     const next = this.first;
-    if (next && (!lease.confirmed || contender.leaseMs === leaseOf(next.settings))) {
+    // A grant that is confirmed has what was promised with it at least.
+    if (next && (!lease.confirmed || lease.leaseMs <= Math.max(leaseOf(next.settings), GRANT_CONFIRM_MS))) {
       this.waiters.delete(next);
       next.enter(lease, lease.token);
     } else {
-      // It was asked for by somebody who has gone, with a lease that nobody else here wants.
+      // It was asked for by somebody who has gone, for longer than the next one wants it.
       void giveUp(this.parts, lease, 0, this.successorOf(lease)).then(() => {
         lease.whenEnded?.();
         this.freed(lease);

@@ -7,6 +7,7 @@ import { toUnavailable } from './redis-errors.js';
 import { closeRedis, openRedis, type RedisConnectionSource } from './redis-options.js';
 import type { Script } from './script.js';
 import { ServerClock } from './server-clock.js';
+import { SilenceWatch } from './silence.js';
 
 export interface RedisConnectionOptions {
   readonly source: RedisConnectionSource;
@@ -28,6 +29,7 @@ export class RedisConnection {
   generation = 0;
   private readonly redis: Redis;
   private readonly packets = new Packets();
+  private readonly silence: SilenceWatch;
   private ready: Promise<void>;
   private becomeReady!: () => void;
   private prepared = false;
@@ -39,6 +41,7 @@ export class RedisConnection {
   constructor(private readonly options: RedisConnectionOptions) {
     this.ready = this.whenPrepared();
     this.redis = openRedis(options.source, options.commandTimeoutMs);
+    this.silence = new SilenceWatch(this.redis, 2 * options.commandTimeoutMs);
     this.redis.on('error', (error) => this.onError(error));
     this.redis.on('ready', () => void this.prepare());
     this.redis.on('close', () => this.onClose());
@@ -65,12 +68,19 @@ export class RedisConnection {
       return ready.then(() => this.run(script, name, keys, args, stillWanted));
     }
     const all: unknown[] = [script.sha, keys.length, ...keys, ...args];
-    return this.send('evalsha', all, name, stillWanted).then(script.read, (error: unknown) => {
-      if (!isNoScript(error)) throw toUnavailable(name, error);
+    const read = (answer: unknown): Reply => {
+      this.silence.answered();
+      return script.read(answer);
+    };
+    const refuse = (error: unknown): never => {
+      this.silence.answered();
+      throw toUnavailable(name, error);
+    };
+    return this.send('evalsha', all, name, stillWanted).then(read, (error: unknown) => {
+      if (!isNoScript(error)) return refuse(error);
+      this.silence.answered();
       all[0] = script.lua;
-      return this.send('eval', all, name, stillWanted).then(script.read, (refusal: unknown) => {
-        throw toUnavailable(name, refusal);
-      });
+      return this.send('eval', all, name, stillWanted).then(read, refuse);
     });
   }
 
@@ -105,6 +115,7 @@ export class RedisConnection {
     if (stillWanted?.() === false) return Promise.reject(notWanted(name));
     const answer = this.redis.sendCommand(new Command(command, args as string[], AS_TEXT)) as Promise<unknown>;
     this.packets.wrote(this.redis.stream);
+    this.silence.asked();
     return answer;
   }
 

@@ -34,7 +34,8 @@ export function openRedis(source: RedisConnectionSource, commandTimeoutMs: numbe
     readOnly: false,
     monitor: false,
     commandTimeout: undefined,
-    socketTimeout: 2 * commandTimeoutMs,
+    // For what ioredis asks by itself; see SilenceWatch for the rest.
+    socketTimeout: 20 * commandTimeoutMs,
     // ioredis waits this long for a socket to end, also for one that has ended already.
     disconnectTimeout: 50,
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
