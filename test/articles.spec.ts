@@ -202,11 +202,36 @@ describeWithRedisServer('The claims of the articles', () => {
   });
 
   describe('waiting', () => {
-    test('a fixed pause asks and asks; ours backs off with jitter, and gets the lock after its release', async () => {
+    test('a fixed pause asks and asks; ours is told, and has asked once or twice until then', async () => {
+      const holder = await fixture.client().acquire('order', { ttl: MINUTE });
+      const client = fixture.client();
+      // From now on the client can be told.
+      await client.tryRun('another', async () => client.acquire('order', { wait: 20 }).catch(() => undefined));
+      await waitFor(async () => ((await redis.pubsub('CHANNELS', `${fixture.prefix}:*`)) as string[]).length === 1);
+
+      using log = await ServerLog.start(redis);
+      await new ScriptLock(redis, key, MINUTE).tryLock();
+      const naive = new ScriptLock(redis, key, MINUTE);
+      const waiting = client.run('order', async (lock) => lock.fencingToken, { ttl: MINUTE, wait: '50s' });
+      let askedInVain = 0;
+      for (const started = performance.now(); performance.now() < started + 1_000; await sleep(20)) {
+        if (!(await naive.tryLock())) askedInVain++;
+      }
+      const asked = await log.calls(acquireScript, fixture.redisKey('order'));
+      expect(asked.length).toBeLessThanOrEqual(2);
+      expect(askedInVain).toBeGreaterThan(2 * asked.length);
+      expect(await holder.release()).toBe('released');
+      expect(await waiting).toBeGreaterThan(holder.fencingToken);
+      await fixture.expectNothingLeft();
+    });
+
+    test('where pub/sub is forbidden, ours backs off with jitter, and gets the lock after its release', async () => {
       using log = await ServerLog.start(redis);
       const [initial, max] = [20, 1_000];
       const holder = await fixture.client().acquire('order', { ttl: MINUTE });
-      const waiters = [1, 2].map(() => fixture.client({ backoff: { initial, max } }));
+      await redis.acl('SETUSER', 'deaf', 'on', '>secret', '~*', '+@all', 'resetchannels');
+      const connection = { host: '127.0.0.1', port: fixture.server.port, username: 'deaf', password: 'secret' };
+      const waiters = [1, 2].map(() => fixture.client({ connection, backoff: { initial, max } }));
       await Promise.all(waiters.map(async (client) => client.isLocked('connected')));
       await new ScriptLock(redis, key, MINUTE).tryLock();
       const naive = new ScriptLock(redis, key, MINUTE);
@@ -221,7 +246,8 @@ describeWithRedisServer('The claims of the articles', () => {
         await sleep(initial);
         const calls = (await log.calls(acquireScript, fixture.redisKey('order'))).slice(1);
         const sources = [...new Set(calls.map(({ source }) => source))];
-        pauses = sources.map((source) => gapsOf(calls.filter((call) => call.source === source)));
+        // The second question follows at once: by then the client knows that nobody can tell it.
+        pauses = sources.map((source) => gapsOf(calls.filter((call) => call.source === source)).slice(1));
       }
 
       for (const grown of pauses) {

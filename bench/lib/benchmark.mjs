@@ -29,7 +29,13 @@ export async function runBenchmark({ lib, retryMs, quick, only, among }, url) {
   /** @type {Map<string, string[]>} */
   const nested = new Map();
   const doubts = [];
-  for (const { name } of competitors) {
+  // Who takes no lock has no scripts.
+  const [others, lockers] = [
+    competitors.filter(({ group }) => group === 'publish'),
+    competitors.filter(({ group }) => group !== 'publish'),
+  ];
+  others.forEach(() => progress.step());
+  for (const { name } of lockers) {
     progress.begin('Which commands are requests');
     const found = /** @type {{ nested?: string, both?: string, error?: Error }} */ (
       await runRound({ ...base, nested: [], work: scout.name, competitor: name })

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { median } from './numbers.mjs';
 import { startChild } from './start-child.mjs';
 
@@ -15,6 +16,9 @@ import { startChild } from './start-child.mjs';
 const sums = new Set(['failures', 'cutOff', 'bursts', 'lost', 'publishes']);
 const highest = new Set(['max']);
 
+/** A round takes a minute or two at most. */
+const limitMs = 300_000;
+
 /**
  * @param {import('./start-child.mjs').Job} job
  * @returns {Promise<Record<string, unknown>>}
@@ -23,7 +27,11 @@ export async function runRound(job) {
   const child = startChild(job);
   try {
     const ended = once(child, 'exit').then(() => ({ error: new Error('The process ended without a result') }));
-    const [message] = await Promise.race([once(child, 'message'), ended.then((result) => [result])]);
+    const late = delay(limitMs, undefined, { ref: false }).then(() => ({ error: new Error('The round did not end') }));
+    const [message] = await Promise.race([
+      once(child, 'message'),
+      Promise.race([ended, late]).then((result) => [result]),
+    ]);
     return message;
   } finally {
     child.kill('SIGKILL');

@@ -76,7 +76,7 @@ describeWithRedisServer('Processes that are stopped, blocked or killed', () => {
     await fixture.redis.config('RESETSTAT');
     await first.release();
     const released = performance.now();
-    await waitFor(async () => (await fixture.holds('order')).includes('@until'));
+    await waitFor(async () => (await fixture.fields('order')).includes('@until'));
     expect((await fixture.holds('order')).some((field) => field.startsWith(`${stopped[0]}/`))).toBe(true);
 
     const lock = await acquiring;

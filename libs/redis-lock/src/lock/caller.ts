@@ -1,3 +1,4 @@
+import type { Deadlines } from './deadlines.js';
 import type { Lease } from './lease.js';
 import type { LocalGate, Waiter } from './local-gate.js';
 import type { LockHandle } from './lock-handle.js';
@@ -10,8 +11,8 @@ import { Patience, type PatienceListener } from './patience.js';
 export interface CallerOwner {
   /** It has the lock; what it gets for that. */
   entered(caller: Caller, gate: LocalGate, lease: Lease, fencingToken: number): LockHandle;
-  /** It has what it wants, or has gone. */
-  dismiss(caller: Caller): void;
+  /** It has what it wants, or has gone with an error. */
+  dismiss(caller: Caller, error?: LockError): void;
   /** What it is told at its deadline. */
   deadlineError(caller: Caller, gate: LocalGate, waitedMs: number): LockError;
 }
@@ -29,9 +30,10 @@ export class Caller implements Waiter, PatienceListener {
     readonly settings: LockSettings,
     /** It runs inside of a lock of this client already, so that a shutdown lets it finish. */
     readonly nested: boolean,
+    deadlines: Deadlines,
   ) {
     // One attempt has the time limit of its command.
-    this.patience = new Patience(key.text, settings.waitMs || Infinity, settings.signal);
+    this.patience = new Patience(key.text, settings.waitMs || Infinity, settings.signal, deadlines);
   }
 
   /** Queues at a gate; rejects with a LockError. */
@@ -52,7 +54,7 @@ export class Caller implements Waiter, PatienceListener {
   }
 
   fail(error: LockError): void {
-    this.owner.dismiss(this);
+    this.owner.dismiss(this, error);
     this.reject(error);
   }
 

@@ -8,13 +8,13 @@ import {
 } from '../stores/lock-store.js';
 import { backoffDelay } from './backoff.js';
 import { driftOf, elapsedSince, now, type Moment } from './clock.js';
+import type { Deadlines } from './deadlines.js';
 import type { GiveBack } from './give-back.js';
 import type { GrantReceiver, Inbox } from './inbox.js';
 import { Lease } from './lease.js';
 import type { ClientSettings } from './lock-settings.js';
 import { LockUnavailableError } from './lock.errors.js';
 import { runOutsideScopes } from './scope.js';
-import { setPatientTimeout, withTimeout } from './timeout.js';
 
 /** What is left of a lease that is got by asking again may be this part of what is wanted. */
 const ENOUGH = 0.7;
@@ -23,6 +23,8 @@ const ENOUGH = 0.7;
 export interface ContenderParts {
   readonly store: LockStore;
   readonly settings: ClientSettings;
+  /** Time limits of commands. */
+  readonly deadlines: Deadlines;
   readonly giveBack: GiveBack;
   readonly inbox: Inbox;
   readonly newMember: () => string;
@@ -107,7 +109,7 @@ export class Contender implements GrantReceiver {
   /** Asks the store, unless an answer is due. */
   ask(): void {
     if (this.state !== 'waiting' || this.question) return;
-    const { store, settings, inbox } = this.parts;
+    const { store, settings, deadlines, inbox } = this.parts;
     const queues = this.queues && inbox.usable;
     // Whom nobody can tell must not stand in the queue.
     if (this.queued && !queues) this.changeMember(true);
@@ -123,17 +125,17 @@ export class Contender implements GrantReceiver {
       queue: queues ? { arrival: this.arrival, uncountable: this.uncountable } : undefined,
       stillWanted: attempt.stillWanted,
     });
-    const timer = setPatientTimeout(() => {
+    const limit = deadlines.in(timeoutMs, () => {
       const what = `Redis did not answer within ${Math.round(timeoutMs)} ms`;
       this.overdue(attempt, new LockUnavailableError(this.key, what));
-    }, timeoutMs);
+    });
     asked.then(
       (reply) => {
-        clearTimeout(timer);
+        limit.cancel();
         this.heard(attempt, reply);
       },
       (error: unknown) => {
-        clearTimeout(timer);
+        limit.cancel();
         this.unheard(attempt, error);
       },
     );
@@ -263,7 +265,7 @@ export class Contender implements GrantReceiver {
   private async confirm(lease: Lease): Promise<void> {
     this.state = 'confirming';
     this.lease = lease;
-    const { store, settings } = this.parts;
+    const { store, settings, deadlines } = this.parts;
     const { key, member, token } = lease;
     this.leaseMs = this.owner.wishOf(this).leaseMs;
     // With a lease that drift alone uses up, there is nothing to make sure of.
@@ -272,7 +274,7 @@ export class Contender implements GrantReceiver {
     try {
       const [answer] = store.renew([{ key, member, token, leaseMs: this.leaseMs }]);
       const late = (): Error => new LockUnavailableError(key, 'a grant could not be confirmed in time');
-      const reply = answer && (await withTimeout(answer, settings.commandTimeoutMs, late));
+      const reply = answer && (await deadlines.limit(answer, settings.commandTimeoutMs, late));
       if (this.state !== 'confirming') return;
       if (reply?.status !== 'renewed') {
         this.highest = Math.max(this.highest, token);

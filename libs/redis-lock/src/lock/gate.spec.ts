@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
+import { Deadlines } from './deadlines.js';
 import { Gate } from './gate.js';
 import { LockAbortedError } from './lock.errors.js';
 import { Patience } from './patience.js';
 
 describe('Gate', () => {
-  const patience = (): Patience => new Patience('order', Infinity, undefined);
+  const patience = (): Patience => new Patience('order', Infinity, undefined, new Deadlines());
   const late = (): LockAbortedError => new LockAbortedError('order', undefined);
 
   /** Lets everything happen that was about to. */

@@ -1,9 +1,9 @@
 import type { LockStore } from '../stores/lock-store.js';
 import { backoffDelay, type BackoffRange } from './backoff.js';
 import { elapsedSince, now } from './clock.js';
+import type { Deadlines } from './deadlines.js';
 import { LockUnavailableError } from './lock.errors.js';
 import { runOutsideScopes } from './scope.js';
-import { withTimeout } from './timeout.js';
 
 /** Something that the store may have in our name although nobody wants it any more. */
 interface Leftover {
@@ -25,6 +25,7 @@ export class GiveBack {
 
   constructor(
     private readonly store: LockStore,
+    private readonly deadlines: Deadlines,
     private readonly commandTimeoutMs: number,
     private readonly backoff: BackoffRange,
   ) {}
@@ -46,11 +47,8 @@ export class GiveBack {
     for (let attempt = 0; elapsedSince(since) < leaseMs + this.commandTimeoutMs; attempt++) {
       try {
         const released = this.store.release({ key, member, minHoldMs, ...(token === undefined ? {} : { token }) });
-        await withTimeout(
-          released,
-          this.commandTimeoutMs,
-          () => new LockUnavailableError(key, 'the release was not answered'),
-        );
+        const late = (): Error => new LockUnavailableError(key, 'the release was not answered');
+        await this.deadlines.limit(released, this.commandTimeoutMs, late);
         return;
       } catch (error) {
         if (this.stopped || (error instanceof LockUnavailableError && !error.retryable)) return;

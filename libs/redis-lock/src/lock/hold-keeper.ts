@@ -8,7 +8,6 @@ import { LockHandle, type HandleOwner, type ReleaseOutcome } from './lock-handle
 import { LockUnavailableError, type LockLostError } from './lock.errors.js';
 import { giveUp } from './releasing.js';
 import { LockScope, runOutsideScopes } from './scope.js';
-import { withTimeout } from './timeout.js';
 import { Watchdog, type WatchdogListener } from './watchdog.js';
 
 export interface HoldKeeperParts extends ContenderParts {
@@ -66,12 +65,13 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
    */
   async setLease(hold: Hold, leaseMs: number): Promise<void> {
     const { key, lease } = hold;
-    const { commandTimeoutMs } = this.parts.settings;
+    const { deadlines, settings } = this.parts;
+    const { commandTimeoutMs } = settings;
     const late = (): Error => new LockUnavailableError(key.text, `Redis did not answer within ${commandTimeoutMs} ms`);
     const sent = now();
     const { member, token } = lease;
     const [reply] = this.parts.store.renew([{ key: key.text, member, token, leaseMs }]);
-    const answer = reply && (await withTimeout(reply, commandTimeoutMs, late));
+    const answer = reply && (await deadlines.limit(reply, commandTimeoutMs, late));
     if (answer?.status !== 'renewed') lease.hold?.lose('taken');
     else lease.renewed(sent, answer.remainingMs);
     hold.throwIfLost();
@@ -87,6 +87,11 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
       timer = setTimeout(resolve, ms);
     });
     clearTimeout(timer);
+  }
+
+  /** No lease is kept any more; after {@link loseAll}. */
+  close(): void {
+    this.watchdog.close();
   }
 
   loseAll(): void {

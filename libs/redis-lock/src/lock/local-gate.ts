@@ -230,8 +230,10 @@ export class LocalGate implements ContenderOwner {
 
   /** Whatever becomes of the question, and of who asks it: another one follows. */
   private pollNow(): void {
-    this.askedAt = performance.now();
     this.pollAt = Infinity;
+    // Whom nobody can tell comes back by itself.
+    if (!this.parts.inbox.usable) return;
+    this.askedAt = performance.now();
     this.schedulePoll();
     this.oldest?.ask();
   }

@@ -1,5 +1,4 @@
 import type { LockStore } from '../stores/lock-store.js';
-import { elapsedSince, now } from './clock.js';
 import { LockEngine } from './lock-engine.js';
 import { LockEventEmitter, type LockLogger } from './lock-events.js';
 import type { LockHandle } from './lock-handle.js';
@@ -7,7 +6,6 @@ import { LockKey } from './lock-key.js';
 import type { LockOptions } from './lock-options.js';
 import { resolveLockSettings, secondsWarning, type ClientSettings, type LockSettings } from './lock-settings.js';
 import {
-  isLockError,
   LockArgumentError,
   LockBusyError,
   LockLostError,
@@ -174,14 +172,7 @@ export class LockClient implements AsyncDisposable {
   }
 
   private obtain({ name, settings }: Wanted): Promise<LockHandle> {
-    const started = now();
-    return this.engine.obtain(name, settings).catch((error: unknown) => {
-      if (isLockError(error)) {
-        const { key, code } = error;
-        this.events.tell('refused', { key, template: name.template, code, waitedMs: elapsedSince(started) });
-      }
-      throw error;
-    });
+    return this.engine.obtain(name, settings);
   }
 
   /**

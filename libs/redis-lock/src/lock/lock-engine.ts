@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { GRANT_LEASE_MS, type LockStore } from '../stores/lock-store.js';
 import { Caller, type CallerOwner } from './caller.js';
 import type { Gate } from './gate.js';
+import { Deadlines } from './deadlines.js';
 import { GiveBack } from './give-back.js';
 import { Hold } from './hold.js';
 import { HoldKeeper } from './hold-keeper.js';
@@ -15,6 +16,7 @@ import type { LockHandle } from './lock-handle.js';
 import type { LockKey } from './lock-key.js';
 import type { ClientSettings, LockSettings } from './lock-settings.js';
 import {
+  isLockError,
   LockBusyError,
   LockShutdownError,
   LockTimeoutError,
@@ -29,6 +31,7 @@ export class LockEngine implements CallerOwner {
   private readonly instance =
     `${hostname().replace(/[^\w.-]/g, '_')}-${process.pid}-` + randomBytes(16).toString('hex');
   private members = 0;
+  private readonly deadlines = new Deadlines();
   private readonly gates: LockGates;
   private readonly giveBack: GiveBack;
   private readonly inbox: Inbox;
@@ -40,15 +43,16 @@ export class LockEngine implements CallerOwner {
   constructor(
     store: LockStore,
     private readonly settings: ClientSettings,
-    events: LockEventEmitter,
+    private readonly events: LockEventEmitter,
     logger: LockLogger,
   ) {
-    const giveBack = new GiveBack(store, settings.commandTimeoutMs, settings.backoff);
+    const { deadlines } = this;
+    const giveBack = new GiveBack(store, deadlines, settings.commandTimeoutMs, settings.backoff);
     const inbox = new Inbox(store, this.instance, ({ key, member, token }) =>
       giveBack.add({ key, member, token, minHoldMs: 0, leaseMs: GRANT_LEASE_MS }),
     );
     const newMember = (): string => `${this.instance}#${++this.members}`;
-    const parts = { store, settings, giveBack, inbox, newMember };
+    const parts = { store, settings, deadlines, giveBack, inbox, newMember };
     this.giveBack = giveBack;
     this.inbox = inbox;
     this.gates = new LockGates(parts, settings.enabled);
@@ -59,9 +63,9 @@ export class LockEngine implements CallerOwner {
   obtain(key: LockKey, settings: LockSettings): Promise<LockHandle> {
     const nested = isInsideLockOf(this.keeper);
     if (this.state === 'closed' || (this.state === 'draining' && !nested)) {
-      return Promise.reject(new LockShutdownError(key.text));
+      return Promise.reject(this.refused(key, new LockShutdownError(key.text), 0));
     }
-    const caller = new Caller(this, key, settings, nested);
+    const caller = new Caller(this, key, settings, nested, this.deadlines);
     this.callers.add(caller);
     const around = settings.reentrant && this.settings.enabled ? this.findHolding(key) : undefined;
     return around ? this.obtainInside(caller, around) : this.acquire(caller);
@@ -79,8 +83,10 @@ export class LockEngine implements CallerOwner {
     await this.giveBack.stop();
   }
 
-  /** Nobody is told of grants any more; after {@link drain}. */
+  /** Nobody is told of grants any more, and no timer is left; after {@link drain}. */
   async close(): Promise<void> {
+    this.keeper.close();
+    this.deadlines.clear();
     await this.inbox.close();
   }
 
@@ -104,9 +110,10 @@ export class LockEngine implements CallerOwner {
     return this.keeper.keep(hold, gate, patience.elapsedMs).handle;
   }
 
-  dismiss(caller: Caller): void {
+  dismiss(caller: Caller, error?: LockError): void {
     caller.patience.dispose();
-    this.callers.delete(caller);
+    if (!this.callers.delete(caller)) return;
+    if (error) this.refused(caller.key, error, caller.patience.elapsedMs);
     if (this.callers.size === 0) this.whenNobodyWaits?.();
   }
 
@@ -122,7 +129,7 @@ export class LockEngine implements CallerOwner {
     const gate = this.gates.of(caller.key.text);
     const refusal = caller.patience.over ?? this.refusal(caller, gate);
     if (!refusal) return caller.waitAt(gate);
-    this.dismiss(caller);
+    this.dismiss(caller, refusal);
     return Promise.reject(refusal);
   }
 
@@ -135,9 +142,17 @@ export class LockEngine implements CallerOwner {
         if (inside) return inside.handle;
       }
       return await this.acquire(caller);
+    } catch (error) {
+      if (isLockError(error)) this.dismiss(caller, error);
+      throw error;
     } finally {
       this.dismiss(caller);
     }
+  }
+
+  private refused(key: LockKey, error: LockError, waitedMs: number): LockError {
+    this.events.tell('refused', { key: key.text, template: key.template, code: error.code, waitedMs });
+    return error;
   }
 
   /**

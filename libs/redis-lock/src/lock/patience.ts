@@ -1,7 +1,7 @@
 import { onAbort } from './abort-listeners.js';
 import { elapsedSince, now } from './clock.js';
+import type { Deadline, Deadlines } from './deadlines.js';
 import { LockAbortedError, type LockError } from './lock.errors.js';
-import { setPatientTimeout } from './timeout.js';
 
 /** Who waits, and for what. */
 export interface PatienceListener {
@@ -22,7 +22,7 @@ export class Patience {
   over: LockError | undefined;
   /** Who waits now. The patience must not have ended yet when it is set. */
   listener: PatienceListener | undefined;
-  private readonly timer: NodeJS.Timeout | undefined;
+  private readonly deadline: Deadline | undefined;
   private readonly forgetSignal: (() => void) | undefined;
 
   /** @param limitMs from now, in ms; `Infinity` for no deadline. */
@@ -30,10 +30,11 @@ export class Patience {
     key: string,
     readonly limitMs: number,
     signal: AbortSignal | undefined,
+    deadlines: Deadlines,
   ) {
     if (signal?.aborted) this.stop(new LockAbortedError(key, signal.reason));
     else if (signal) this.forgetSignal = onAbort(signal, () => this.stop(new LockAbortedError(key, signal.reason)));
-    if (limitMs !== Infinity) this.timer = setPatientTimeout(() => this.endInTime(), limitMs);
+    if (limitMs !== Infinity) this.deadline = deadlines.in(limitMs, () => this.endInTime());
   }
 
   get elapsedMs(): number {
@@ -65,7 +66,7 @@ export class Patience {
 
   dispose(): void {
     this.listener = undefined;
-    clearTimeout(this.timer);
+    this.deadline?.cancel();
     this.forgetSignal?.();
   }
 

@@ -4,7 +4,6 @@ import { elapsedSince, now } from './clock.js';
 import type { Attempt, Contender, ContenderParts } from './contender.js';
 import type { Lease } from './lease.js';
 import { LockUnavailableError } from './lock.errors.js';
-import { withTimeout } from './timeout.js';
 
 /** How giving up a lease ended: as the store answered, or `unknown`. */
 export type GiveUpOutcome = ReleaseReply['status'] | 'unknown';
@@ -46,7 +45,8 @@ class GivingUp {
     const next = successor?.asSuccessor();
     const reply = this.parts.store.release({ key, member, token, minHoldMs, successor: next?.successor });
     if (successor && next) follow(reply, successor, next.attempt);
-    return withTimeout(reply, left, () => new LockUnavailableError(key, 'the release was not answered')).then(
+    const late = (): Error => new LockUnavailableError(key, 'the release was not answered');
+    return this.parts.deadlines.limit(reply, left, late).then(
       ({ status }) => (status === 'lost' && this.mayHaveFreedIt && this.wasHeld ? 'released' : status),
       async (error: unknown) => {
         if (next) successor?.overdue(next.attempt, error);

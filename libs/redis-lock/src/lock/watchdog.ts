@@ -1,5 +1,6 @@
 import type { LockStore } from '../stores/lock-store.js';
 import { now } from './clock.js';
+import { LINGER_MS } from './deadlines.js';
 import type { Hold } from './hold.js';
 import type { Lease } from './lease.js';
 import { LONG_HOLD_MS } from './lock-options.js';
@@ -35,7 +36,8 @@ const CONFIRM_AFTER_MS = 1_000;
 /**
  * Keeps the leases of all holds of a client with one timer. A lease is renewed after a third of it; a renewal that
  * fails is tried again until the local deadline, where the hold is lost. Fixed leases are watched for their deadline
- * only, once a grant is confirmed.
+ * only, once a grant is confirmed. The timer is not cleared with the last lease, which would cost as much as a lock does:
+ * it does not keep the process alive, and ends by itself within a second.
  */
 export class Watchdog {
   private readonly watched = new Map<Lease, Watched>();
@@ -61,9 +63,11 @@ export class Watchdog {
   }
 
   unwatch(lease: Lease): void {
-    if (!this.watched.delete(lease) || this.watched.size > 0) return;
+    this.watched.delete(lease);
+  }
+
+  close(): void {
     clearTimeout(this.timer);
-    this.wakeAt = Infinity;
   }
 
   /** The lease has a new holder, who asked for the same one. */
@@ -89,14 +93,23 @@ export class Watchdog {
     if (at >= this.wakeAt) return;
     this.wakeAt = at;
     clearTimeout(this.timer);
+    this.sleep();
+  }
+
+  private sleep(): void {
+    const ms = Math.min(LINGER_MS, Math.max(1, Math.ceil(this.wakeAt - performance.now())));
     runOutsideScopes(() => {
-      this.timer = setTimeout(() => this.tick(), Math.max(1, Math.ceil(at - performance.now())));
+      this.timer = setTimeout(() => this.wake(), ms).unref();
     });
-    this.timer?.unref();
+  }
+
+  private wake(): void {
+    if (this.watched.size > 0 && performance.now() < this.wakeAt) return this.sleep();
+    this.wakeAt = Infinity;
+    if (this.watched.size > 0) this.tick();
   }
 
   private tick(): void {
-    this.wakeAt = Infinity;
     const at = performance.now();
     const due: Lease[] = [];
     let next = Infinity;

@@ -4,15 +4,15 @@ import type { Writable } from 'node:stream';
 const TOGETHER = 16;
 
 /**
- * Lets what is sent in one turn of the event loop leave in few packets: the first command at once, so that the server
- * has something to do, and those that follow together. A packet for each costs both sides more than the command does.
+ * Lets what is sent in one turn of the event loop leave in few packets, unless the server has nothing to do: a packet for
+ * each command costs both sides more than the command does.
  */
 export class Packets {
   private corked: Writable | undefined;
   private waiting = 0;
 
-  /** A command was written. */
-  wrote(stream: Writable): void {
+  /** A command is about to be written; `isBusy`: the server has others to answer. */
+  writing(stream: Writable, isBusy: boolean): void {
     if (this.corked === stream) {
       if (++this.waiting < TOGETHER) return;
       this.waiting = 0;
@@ -20,6 +20,7 @@ export class Packets {
       stream.cork();
       return;
     }
+    if (!isBusy) return;
     this.corked = stream;
     this.waiting = 0;
     stream.cork();

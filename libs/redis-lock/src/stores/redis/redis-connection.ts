@@ -113,10 +113,9 @@ export class RedisConnection {
 
   private send(command: string, args: unknown[], name: string, stillWanted?: () => boolean): Promise<unknown> {
     if (stillWanted?.() === false) return Promise.reject(notWanted(name));
-    const answer = this.redis.sendCommand(new Command(command, args as string[], AS_TEXT)) as Promise<unknown>;
-    this.packets.wrote(this.redis.stream);
+    this.packets.writing(this.redis.stream, this.silence.unanswered > 0);
     this.silence.asked();
-    return answer;
+    return this.redis.sendCommand(new Command(command, args as string[], AS_TEXT)) as Promise<unknown>;
   }
 
   private whenPrepared(): Promise<void> {
@@ -125,17 +124,19 @@ export class RedisConnection {
 
   /** Learns the server's clock and gives it the scripts, then lets the callers through. */
   private async prepare(): Promise<void> {
+    const { commandTimeoutMs, scripts } = this.options;
+    const { stream } = this.redis;
     try {
       const sent = performance.now();
-      const loads = this.options.scripts.map(async ({ lua }) =>
-        this.redis.call('SCRIPT', 'LOAD', lua).catch(() => undefined),
-      );
-      const [seconds, micros] = await this.redis.time();
+      const loads = scripts.map(async ({ lua }) => this.redis.call('SCRIPT', 'LOAD', lua).catch(() => undefined));
+      const asked = Promise.all([this.redis.time(), ...loads]);
+      const late = (): Error => new Error('The server does not answer');
+      const [[seconds, micros]] = await withTimeout(asked, 2 * commandTimeoutMs, late);
       this.clock.learn(Number(seconds) * 1e6 + Number(micros), sent);
-      await Promise.all(loads);
     } catch (error) {
       this.lastError = error;
-      if (this.redis.status !== 'ready') return;
+      if (this.redis.status !== 'ready' || this.redis.stream !== stream) return;
+      if (!isReply(error)) return void stream.destroy(error as Error);
     }
     this.warnedOfOutage = false;
     this.lastError = undefined;
@@ -168,6 +169,11 @@ export class RedisConnection {
       `This Redis has maxmemory-policy ${policy}: when its memory is full it evicts locks. Set it to noeviction.`,
     );
   }
+}
+
+/** Whether the server has answered, if only with an error. */
+function isReply(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ReplyError';
 }
 
 function isNoScript(error: unknown): boolean {

@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { LockArgumentError } from '../../lock/lock.errors.js';
-import { withTimeout } from '../../lock/timeout.js';
+import { setPatientTimeout, withTimeout } from '../../lock/timeout.js';
 
 /** What we need of the user's own client: its options, through a duplicate. It is never used, changed or closed. */
 export interface RedisClientLike {
@@ -13,6 +13,9 @@ export interface RedisClientLike {
  * own.
  */
 export type RedisConnectionSource = string | RedisOptions | RedisClientLike;
+
+/** So many command timeouts a server has for its first answer. */
+const READY_AFTER = 2;
 
 /**
  * Makes a connection of ours. What would break a lock is set by us whatever the user's options say: nothing is queued
@@ -34,21 +37,27 @@ export function openRedis(source: RedisConnectionSource, commandTimeoutMs: numbe
     readOnly: false,
     monitor: false,
     commandTimeout: undefined,
-    // For what ioredis asks by itself; see SilenceWatch for the rest.
-    socketTimeout: 20 * commandTimeoutMs,
+    // It listens anew for each command, and does not see what arrived while the event loop was blocked: see SilenceWatch.
+    socketTimeout: undefined,
     // ioredis waits this long for a socket to end, also for one that has ended already.
     disconnectTimeout: 50,
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
     retryStrategy: (times) => Math.min(1_000, 25 * 2 ** Math.min(times, 10)) * (0.75 + Math.random() / 2),
   };
   const redis = connect(source, ours);
-  redis.on('close', () => {
-    // ioredis keeps the timer of an unanswered command when its socket closes: it would end the next socket, and keep a
-    // process alive that has closed everything.
-    clearTimeout(Reflect.get(redis, 'socketTimeoutTimer') as NodeJS.Timeout | undefined);
-    Reflect.set(redis, 'socketTimeoutTimer', undefined);
-  });
+  endIfNeverReady(redis, READY_AFTER * commandTimeoutMs);
   return redis;
+}
+
+/** A server that takes the connection and says nothing is tried again. */
+function endIfNeverReady(redis: Redis, limitMs: number): void {
+  let timer: NodeJS.Timeout | undefined;
+  redis.on('connect', () => {
+    clearTimeout(timer);
+    timer = setPatientTimeout(() => redis.stream.destroy(new Error(`Not ready after ${limitMs} ms`)), limitMs).unref();
+  });
+  redis.on('ready', () => clearTimeout(timer));
+  redis.on('close', () => clearTimeout(timer));
 }
 
 /** Closes a connection of ours, and waits until its socket has ended, `boundMs` at most. */

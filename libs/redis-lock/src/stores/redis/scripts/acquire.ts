@@ -1,7 +1,7 @@
 import type { AcquireReply } from '../../lock-store.js';
 import { acquiredReply, heldReply, type HeldAnswer } from '../replies.js';
 import { defineScript } from '../script.js';
-import { CLOCK, CURRENT, QUEUE } from './shared.js';
+import { CLOCK, CURRENT, OWN, QUEUE } from './shared.js';
 
 type AcquireAnswer = [status: 'acquired', token: string, remainingMs: number, granted?: 1] | HeldAnswer | LateAnswer;
 
@@ -28,10 +28,11 @@ export const acquireScript = defineScript<
   AcquireAnswer,
   AcquireReply | LateReply
 >(
-  /* lua */ `${CLOCK}${CURRENT}${QUEUE}
+  /* lua */ `${CLOCK}${OWN}
 if now > tonumber(ARGV[3]) then return {'late', text(now)} end
 local member, lease = ARGV[1], tonumber(ARGV[2])
 if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return {'acquired', own(member, lease), lease} end
+${CURRENT}${QUEUE}
 local field, left, unconfirmed = current()
 local owner, ownToken = split(field)
 if owner == member then return {'acquired', ownToken, left, unconfirmed and 1 or nil} end

@@ -1,7 +1,7 @@
 import type { ReleaseReply } from '../../lock-store.js';
 import { acquiredReply, heldReply, type HeldAnswer } from '../replies.js';
 import { defineScript } from '../script.js';
-import { CLOCK, CURRENT, QUEUE, REST_FIELD } from './shared.js';
+import { CLOCK, CURRENT, OWN, QUEUE, REST_FIELD } from './shared.js';
 
 type ReleaseAnswer =
   | [status: ReleaseReply['status']]
@@ -40,7 +40,7 @@ if not successor and ARGV[3] == '0' and redis.call('EXISTS', KEYS[2]) == 0 then
   end
   if ARGV[2] ~= '' then return {'lost'} end
 end
-${CLOCK}${CURRENT}${QUEUE}
+${CLOCK}${OWN}${CURRENT}${QUEUE}
 local lease = tonumber(ARGV[5])
 local field, left = current()
 local owner, token = split(field)

@@ -16,6 +16,28 @@ export const REST_FIELD = '@rest';
 /** The field of a grant that is not confirmed yet: when it is void, in ms of the server's clock. */
 export const UNTIL_FIELD = '@until';
 
+/**
+ * `own(member, lease)`: makes a member the owner and returns its fencing token, max(server clock in µs, highest number
+ * + 1), so that it grows even after the counter was lost. The numbers that the client may need for hand-overs are
+ * counted with it.
+ *
+ * KEYS  1 lock, 3 fence
+ */
+export const OWN = /* lua */ `
+local function count(reserved)
+  local highest = redis.call('SET', KEYS[3], text(now + reserved), 'GET')
+  if not highest or tonumber(highest) < now then return text(now) end
+  redis.call('SET', KEYS[3], text(highest + 1 + reserved))
+  return text(highest + 1)
+end
+local function own(member, lease)
+  local token = count(${RESERVED_TOKENS})
+  redis.call('HSET', KEYS[1], member .. '/' .. token, text(math.floor(now / 1000) + lease))
+  redis.call('PEXPIRE', KEYS[1], lease)
+  return token
+end
+`;
+
 /** What separates the name of an instance from the number of a member. */
 const MEMBERS = /* lua */ `
 local function split(field) return string.match(field or '', '^(.*)/(%d+)$') end
@@ -48,10 +70,6 @@ end
 `;
 
 /**
- * `own(member, lease)`: makes a member the owner and returns its fencing token, max(server clock in µs, highest number
- * + 1), so that it grows even after the counter was lost. The numbers that the client may need for hand-overs are
- * counted with it.
- *
  * `enqueue(member, mark, arrival)`: gives a member its place; '0' is a new one, from the same counter as the tokens.
  * Returns the place and whether the member was given it anew.
  *
@@ -63,18 +81,6 @@ end
  * KEYS  1 lock, 2 queue, 3 fence; the names of inboxes begin as that of the fence does
  */
 export const QUEUE = /* lua */ `
-local function count(reserved)
-  local highest = redis.call('SET', KEYS[3], text(now + reserved), 'GET')
-  if not highest or tonumber(highest) < now then return text(now) end
-  redis.call('SET', KEYS[3], text(highest + 1 + reserved))
-  return text(highest + 1)
-end
-local function own(member, lease)
-  local token = count(${RESERVED_TOKENS})
-  redis.call('HSET', KEYS[1], member .. '/' .. token, text(math.floor(now / 1000) + lease))
-  redis.call('PEXPIRE', KEYS[1], lease)
-  return token
-end
 local function inboxOf(member) return string.sub(KEYS[3], 1, -6) .. 'inbox:' .. instanceOf(member) end
 local function listeners(inbox)
   local reply = redis.pcall('PUBSUB', 'NUMSUB', inbox)
