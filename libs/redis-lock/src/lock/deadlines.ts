@@ -49,7 +49,7 @@ export class Deadlines {
         },
         (error: unknown) => {
           deadline.cancel();
-          reject(error);
+          reject(error as Error);
         },
       );
     });

@@ -84,7 +84,7 @@ export class LockClient implements AsyncDisposable {
    * LockArgumentError.
    */
   async acquire(key: string | LockKey, options?: LockOptions): Promise<LockHandle> {
-    return await this.obtain(this.prepare(key, options, this.parts.settings.lock));
+    return this.obtain(this.prepare(key, options, this.parts.settings.lock));
   }
 
   /**

@@ -20,7 +20,7 @@ export function withTimeout<T>(promise: Promise<T>, ms: number, late: () => Erro
       },
       (error: unknown) => {
         clearTimeout(timer);
-        reject(error);
+        reject(error as Error);
       },
     );
   });
