@@ -47,9 +47,9 @@ export class Deadlines {
           deadline.cancel();
           resolve(value);
         },
-        (error: unknown) => {
+        (error: Error) => {
           deadline.cancel();
-          reject(error as Error);
+          reject(error);
         },
       );
     });

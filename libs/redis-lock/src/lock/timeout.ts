@@ -18,9 +18,9 @@ export function withTimeout<T>(promise: Promise<T>, ms: number, late: () => Erro
         clearTimeout(timer);
         resolve(value);
       },
-      (error: unknown) => {
+      (error: Error) => {
         clearTimeout(timer);
-        reject(error as Error);
+        reject(error);
       },
     );
   });
