@@ -74,6 +74,8 @@ export class Contender implements GrantReceiver {
   private member: string;
   /** The lease that it asked for last, in ms. */
   private leaseMs = 1;
+  /** The longest one that was asked for under this member, in ms: an answer may be about that. */
+  longestAskedMs = 1;
   private lease: Lease | undefined;
   private arrival: number | undefined;
   /** Whether the member stood in the queue of the store at the last answer. */
@@ -116,7 +118,7 @@ export class Contender implements GrantReceiver {
     const attempt = this.begin();
     const timeoutMs = settings.commandTimeoutMs;
     const wish = this.owner.wishOf(this);
-    this.leaseMs = wish.leaseMs;
+    this.wish(wish.leaseMs);
     const asked = store.acquire({
       key: this.key,
       member: attempt.member,
@@ -146,7 +148,7 @@ export class Contender implements GrantReceiver {
     if (this.state !== 'waiting') return undefined;
     const attempt = this.begin();
     attempt.stillWanted();
-    this.leaseMs = this.owner.wishOf(this).leaseMs;
+    this.wish(this.owner.wishOf(this).leaseMs);
     const { member, leaseMs, arrival, uncountable } = this;
     return { attempt, successor: { member, leaseMs, arrival, uncountable } };
   }
@@ -267,7 +269,7 @@ export class Contender implements GrantReceiver {
     this.lease = lease;
     const { store, settings, deadlines } = this.parts;
     const { key, member, token } = lease;
-    this.leaseMs = this.owner.wishOf(this).leaseMs;
+    this.wish(this.owner.wishOf(this).leaseMs);
     // With a lease that drift alone uses up, there is nothing to make sure of.
     if (this.leaseMs <= driftOf(this.leaseMs)) return this.again(leaseTooShort(key));
     const sent = now();
@@ -314,6 +316,12 @@ export class Contender implements GrantReceiver {
     this.member = newMember();
     if (this.queues) inbox.expect(this.member, this);
     this.uncertain = this.queued = false;
+    this.longestAskedMs = 1;
+  }
+
+  private wish(leaseMs: number): void {
+    this.leaseMs = leaseMs;
+    this.longestAskedMs = Math.max(this.longestAskedMs, leaseMs);
   }
 
   private settle(attempt: Attempt): void {

@@ -164,8 +164,7 @@ export class LocalGate implements ContenderOwner {
     this.contender = this.once = undefined;
     this.lease = lease;
     const next = this.first;
-    // A grant that is confirmed has what was promised with it at least.
-    if (next && (!lease.confirmed || lease.leaseMs <= Math.max(leaseOf(next.settings), GRANT_CONFIRM_MS))) {
+    if (next && !isTooLong(lease, contender.longestAskedMs, leaseOf(next.settings))) {
       this.waiters.delete(next);
       next.enter(lease, lease.token);
     } else {
@@ -281,6 +280,11 @@ export class LocalGate implements ContenderOwner {
     this.pollAt = Infinity;
     if (!this.lease && this.waiters.size === 0) this.gates.idle(this.key, this);
   }
+}
+
+/** Whether a lease was asked for by somebody else, for longer. A confirmed grant has what was promised with it at least. */
+function isTooLong({ confirmed, leaseMs }: Lease, longestAskedMs: number, wantedMs: number): boolean {
+  return confirmed && longestAskedMs > wantedMs && leaseMs > Math.max(wantedMs, GRANT_CONFIRM_MS);
 }
 
 /** A holder of this process, as errors describe it. */
