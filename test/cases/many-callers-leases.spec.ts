@@ -47,7 +47,7 @@ describeWithRedisServer('Many callers and their leases', () => {
     expect(await one).toMatchObject({ code: 'LOCK_ABORTED' });
     await first.release();
     const lock = await two;
-    await waitFor(async () => !(await fixture.holds('order')).includes('@until'));
+    await waitFor(async () => !(await fixture.fields('order')).includes('@until'));
     expect(await fixture.lease('order')).toBeLessThanOrEqual(4_000);
     expect(lock.remaining).toBeLessThanOrEqual(4_000);
     await lock.release();

@@ -136,7 +136,7 @@ describeWithRedisServer('The inbox of a waiter is cut, silent or late', () => {
     proxy.hold('inbox');
     proxy.hold('commands');
     await first.release();
-    const [grant] = (await fixture.holds('order')).filter((field) => field !== '@until');
+    const [grant] = (await fixture.fields('order')).filter((field) => field !== '@until');
     const until = Number(await fixture.redis.hget(fixture.redisKey('order'), '@until'));
     await waitFor(async () => Number((await fixture.redis.time())[0]) * 1_000 > until + 1_000);
     proxy.letGo('inbox');
