@@ -61,15 +61,18 @@ export class RedisGrantInbox implements GrantInbox {
     if (this.opening) return;
     this.opening = true;
     const { commandTimeoutMs, commands, listener } = this.options;
+    const { connections } = this;
     try {
       await withTimeout(redis.subscribe(this.channel), commandTimeoutMs, () => new Error('not answered'));
       await commands.askPermissionToPublish(this.channel);
-      if (!this.closed) listener.opened();
+      if (!this.closed && connections === this.connections) listener.opened();
     } catch (error) {
       if (isForbidden(error)) this.refuse(error);
       else if (redis.status === 'ready' && !this.closed) redis.disconnect(true);
     } finally {
       this.opening = false;
+      // The connection broke meanwhile, and the new one was ready too early.
+      if (connections !== this.connections) this.open();
     }
   }
 
