@@ -105,9 +105,11 @@ describeWithRedisServer('Queue: what a contended lock costs', () => {
     const keys = Array.from({ length: 50 }, (_, n) => `order-${n}`);
     await fixture.redis.config('RESETSTAT');
     const locks = await Promise.all(keys.map(async (key) => holder.acquire(key, { ttl: '1m' })));
-    const waiting = keys.map(async (key) => (await client.acquire(key, { wait: '1m' })).release());
-    for (const key of keys) await untilQueued(fixture, key, 1);
+    const lockOnce = async (key: string): Promise<unknown> => (await client.acquire(key, { wait: '1m' })).release();
+    const waiting = [lockOnce('order-0')];
     const [inbox] = await untilListening(fixture, 1);
+    waiting.push(...keys.slice(1).map(lockOnce));
+    for (const key of keys) await untilQueued(fixture, key, 1);
     await Promise.all(locks.map(async (lock) => lock.release()));
     await Promise.all(waiting);
     const again = await holder.acquire('order-0', { ttl: '1m' });

@@ -2,7 +2,7 @@ import type { AcquireCommand, AcquireReply, ReleaseCommand, ReleaseReply } from 
 import type { MemoryQueues } from '../../libs/redis-lock/src/stores/memory/memory-queue.js';
 import { Store } from '../store-contract/store.js';
 
-/** Says to everybody that the lock is his although somebody else works under it, with a good token. */
+/** Says to everybody that the lock is his although somebody else works under it, with a token that may be good. */
 export class GivesTheLockToTwo extends Store {
   private token = 0;
 
