@@ -1,3 +1,4 @@
+import type { Link } from './chain.js';
 import type { Deadlines } from './deadlines.js';
 import type { Lease } from './lease.js';
 import type { LocalGate, Waiter } from './local-gate.js';
@@ -20,6 +21,9 @@ export interface CallerOwner {
 /** One caller that wants a lock. */
 export class Caller implements Waiter, PatienceListener {
   readonly patience: Patience;
+  /** Among all callers of its client. */
+  enrolment: Link<Caller> | undefined;
+  place: Link<Waiter> | undefined;
   private gate: LocalGate | undefined;
   private resolve!: (handle: LockHandle) => void;
   private reject!: (error: LockError) => void;

@@ -7,11 +7,13 @@ import {
   type Successor,
 } from '../stores/lock-store.js';
 import { backoffDelay } from './backoff.js';
+import type { Link } from './chain.js';
 import { driftOf, elapsedSince, now, type Moment } from './clock.js';
 import type { Deadlines } from './deadlines.js';
 import type { GiveBack } from './give-back.js';
 import type { GrantReceiver, Inbox } from './inbox.js';
 import { Lease } from './lease.js';
+import type { Waiter } from './local-gate.js';
 import type { ClientSettings } from './lock-settings.js';
 import { LockUnavailableError } from './lock.errors.js';
 import { runOutsideScopes } from './scope.js';
@@ -70,6 +72,8 @@ export interface Attempt {
 export class Contender implements GrantReceiver {
   /** What the store said last, or why it could not be asked. */
   seen: HeldReply | LockUnavailableError | undefined;
+  /** Its place among the contenders of fair callers. */
+  place: Link<Contender> | undefined;
   private state: 'waiting' | 'confirming' | 'holding' | 'over' = 'waiting';
   private member: string;
   /** The lease that it asked for last, in ms. */
@@ -92,12 +96,16 @@ export class Contender implements GrantReceiver {
   private failures = 0;
   private retry: NodeJS.Timeout | undefined;
 
-  /** @param queues false: one attempt. */
+  /**
+   * @param queues false: one attempt.
+   * @param only the caller that it stands for, if that is one and stays the same.
+   */
   constructor(
     private readonly parts: ContenderParts,
     private readonly owner: ContenderOwner,
     private readonly key: string,
     private readonly queues: boolean,
+    readonly only?: Waiter,
   ) {
     this.member = parts.newMember();
     if (queues) parts.inbox.expect(this.member, this);

@@ -1,3 +1,4 @@
+import { Chain, type Link } from './chain.js';
 import { runOutsideScopes } from './scope.js';
 
 /** How long a timer may outlive what it was made for, in ms. */
@@ -5,6 +6,10 @@ export const LINGER_MS = 1_000;
 
 /** Something that ends at some time unless it is cancelled before. */
 export class Deadline {
+  /** @internal */
+  link: Link<Deadline> | undefined;
+
+  /** @internal */
   constructor(
     private readonly list: DeadlineList,
     readonly at: number,
@@ -64,7 +69,7 @@ export class Deadlines {
 
 /** Those of one length, so that the one that was added first ends first. */
 class DeadlineList {
-  private readonly deadlines = new Set<Deadline>();
+  private readonly deadlines = new Chain<Deadline>();
   private timer: NodeJS.Timeout;
 
   constructor(
@@ -77,17 +82,17 @@ class DeadlineList {
   add(callback: () => void): Deadline {
     if (this.deadlines.size === 0) this.timer.ref();
     const deadline = new Deadline(this, performance.now() + this.length, callback);
-    this.deadlines.add(deadline);
+    deadline.link = this.deadlines.add(deadline);
     return deadline;
   }
 
-  remove(deadline: Deadline): void {
-    if (this.deadlines.delete(deadline) && this.deadlines.size === 0) this.timer.unref();
+  remove({ link }: Deadline): void {
+    if (link?.remove() && this.deadlines.size === 0) this.timer.unref();
   }
 
   clear(): void {
     clearTimeout(this.timer);
-    this.deadlines.clear();
+    for (const { link } of this.deadlines) link?.remove();
   }
 
   private wakeIn(ms: number): NodeJS.Timeout {
@@ -96,13 +101,13 @@ class DeadlineList {
 
   private wake(): void {
     const now = performance.now();
-    for (const deadline of this.deadlines) {
-      if (deadline.at > now) {
-        this.timer = this.wakeIn(deadline.at - now);
+    for (let { first } = this.deadlines; first; { first } = this.deadlines) {
+      if (first.at > now) {
+        this.timer = this.wakeIn(first.at - now);
         return;
       }
-      this.deadlines.delete(deadline);
-      deadline.callback();
+      first.link?.remove();
+      first.callback();
     }
     this.whenEnded();
   }

@@ -1,3 +1,4 @@
+import { Chain } from './chain.js';
 import { now } from './clock.js';
 import type { ContenderParts } from './contender.js';
 import { parseDuration, type Duration } from './duration.js';
@@ -17,7 +18,7 @@ export interface HoldKeeperParts extends ContenderParts {
 
 /** Keeps the locks that this process holds, from their grant until they are given back or lost. */
 export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
-  private readonly holds = new Map<Hold, LocalGate>();
+  private readonly holds = new Chain<Hold>();
   private readonly watchdog: Watchdog;
   private whenEmpty: (() => void) | undefined;
 
@@ -30,7 +31,8 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     const { lease } = hold;
     const wasHandedOver = lease.hold !== undefined;
     lease.hold = hold;
-    this.holds.set(hold, gate);
+    hold.gate = gate;
+    hold.link = this.holds.add(hold);
     if (wasHandedOver) this.watchdog.handedOver(lease);
     else if (this.parts.settings.enabled) this.watchdog.watch(lease, hold);
     this.tell('acquired', hold, { waitedMs });
@@ -95,7 +97,7 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
   }
 
   loseAll(): void {
-    for (const hold of this.holds.keys()) hold.lose('shutdown');
+    for (const hold of this.holds) hold.lose('shutdown');
   }
 
   onLost(hold: Hold, error: LockLostError): void {
@@ -126,12 +128,11 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
 
   private release(hold: Hold): Promise<ReleaseOutcome> {
     if (hold.isLost) return Promise.resolve('lost');
-    const { lease } = hold;
-    const gate = this.holds.get(hold);
+    const { lease, gate } = hold;
     const next = gate?.nextFor(hold);
     if (gate && next) {
       hold.end();
-      this.holds.delete(hold);
+      this.takeOut(hold);
       this.tell('released', hold, { heldMs: hold.heldMs, outcome: 'released' });
       gate.handOver(lease, next);
       return Promise.resolve('released');
@@ -154,11 +155,16 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
 
   /** The hold is over in this process: the next caller may go to the store. */
   private forget(hold: Hold): void {
-    const gate = this.holds.get(hold);
+    const { gate } = hold;
     if (!gate) return;
-    this.holds.delete(hold);
+    this.takeOut(hold);
     gate.freed(hold.lease);
     if (this.holds.size === 0) this.whenEmpty?.();
+  }
+
+  private takeOut(hold: Hold): void {
+    hold.link?.remove();
+    hold.gate = undefined;
   }
 
   private tell<Name extends 'acquired' | 'released' | 'lost' | 'renewalFailed' | 'heldLong'>(

@@ -1,5 +1,7 @@
+import type { Link } from './chain.js';
 import { elapsedSince, now } from './clock.js';
 import type { Lease } from './lease.js';
+import type { LocalGate } from './local-gate.js';
 import type { LockKey } from './lock-key.js';
 import type { LockSettings } from './lock-settings.js';
 import { LockLostError, type LockLossReason } from './lock.errors.js';
@@ -18,6 +20,9 @@ export class Hold {
   /** How many scopes are inside; the last one that ends gives the lock back. */
   entries = 0;
   minHoldMs: number;
+  /** Where the next caller is told, as long as this process holds the lock, and its place among all holds. */
+  gate: LocalGate | undefined;
+  link: Link<Hold> | undefined;
   readonly acquiredAt = now();
   private state: 'held' | 'lost' | 'ended' = 'held';
   private loss: LockLostError | undefined;

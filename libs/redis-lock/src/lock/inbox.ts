@@ -1,4 +1,5 @@
 import type { Grant, GrantInbox, GrantListener, LockStore } from '../stores/lock-store.js';
+import { Registry } from './registry.js';
 
 /** Who waits in the store under some member. */
 export interface GrantReceiver {
@@ -17,7 +18,7 @@ const SILENT_GRANTS = 2;
 /** The one inbox of a client: brings each grant to whoever waits for it. */
 export class Inbox implements GrantListener {
   private readonly inbox: GrantInbox;
-  private readonly receivers = new Map<string, GrantReceiver>();
+  private readonly receivers = new Registry<GrantReceiver>();
   private readonly polls = new Set<NodeJS.Timeout>();
   private openedAt: number | undefined;
   private reopenedAt: number | undefined;

@@ -1,6 +1,7 @@
 import { GRANT_CONFIRM_MS } from '../stores/lock-store.js';
 import { driftOf, elapsedSince, type Moment } from './clock.js';
 import type { Hold } from './hold.js';
+import type { Watched } from './watchdog.js';
 
 /**
  * What the store has given to one member, and until when it is certain to be ours. Its deadline is computed from the
@@ -10,6 +11,8 @@ import type { Hold } from './hold.js';
 export class Lease {
   /** Who works under it now. */
   hold: Hold | undefined;
+  /** What the watchdog knows of it. */
+  watched: Watched | undefined;
   /** Set by who got it: called when it is given back or lost. */
   whenEnded: (() => void) | undefined;
   /** How often it was handed over in this process. */

@@ -1,4 +1,5 @@
 import { GRANT_CONFIRM_MS, POLL_CAP_MS, type HeldReply } from '../stores/lock-store.js';
+import { Chain, type Link } from './chain.js';
 import { Contender, type ContenderOwner, type ContenderParts, type Wish } from './contender.js';
 import { mayHandOver } from './hand-over.js';
 import type { Hold } from './hold.js';
@@ -13,6 +14,8 @@ import { runOutsideScopes } from './scope.js';
 export interface Waiter {
   readonly settings: LockSettings;
   readonly patience: Patience;
+  /** Its place in the queue of the gate; a fair caller has none. */
+  place: Link<Waiter> | undefined;
   /** It has the lock from now on, under this fencing token. */
   enter(lease: Lease, fencingToken: number): void;
   fail(error: LockError): void;
@@ -27,13 +30,11 @@ const UNREACHABLE = 0.5;
  * allowed, and else through the store.
  */
 export class LocalGate implements ContenderOwner {
-  private readonly waiters = new Set<Waiter>();
+  private readonly waiters = new Chain<Waiter>();
   private contender: Contender | undefined;
-  /** The only caller that the contender stands for, when it makes one attempt. */
-  private once: Waiter | undefined;
   /** What this process holds through the gate; fair callers hold on their own. */
   private lease: Lease | undefined;
-  private readonly fair = new Map<Contender, Waiter>();
+  private readonly fair = new Chain<Contender>();
   private poll: NodeJS.Timeout | undefined;
   private pollAt = Infinity;
   private askedAt = -Infinity;
@@ -57,7 +58,7 @@ export class LocalGate implements ContenderOwner {
 
   /** The contender that stands for a caller. */
   contenderOf(waiter: Waiter): Contender | undefined {
-    for (const [contender, each] of this.fair) if (each === waiter) return contender;
+    for (const contender of this.fair) if (contender.only === waiter) return contender;
     return this.contender;
   }
 
@@ -92,11 +93,11 @@ export class LocalGate implements ContenderOwner {
   join(waiter: Waiter): void {
     const { fair, waitMs, maxWaiters } = waiter.settings;
     if (fair && waitMs > 0 && maxWaiters > 0) {
-      const contender = new Contender(this.parts, this, this.key, true);
-      this.fair.set(contender, waiter);
+      const contender = new Contender(this.parts, this, this.key, true, waiter);
+      contender.place = this.fair.add(contender);
       runOutsideScopes(() => contender.ask());
     } else {
-      this.waiters.add(waiter);
+      waiter.place = this.waiters.add(waiter);
       this.contend();
     }
     if (this.pollAt < Infinity) this.pollBy(this.lastQuestionFor(waiter));
@@ -104,12 +105,12 @@ export class LocalGate implements ContenderOwner {
 
   /** A caller gives up. */
   leave(waiter: Waiter): void {
-    if (!this.waiters.delete(waiter)) {
+    if (!waiter.place?.remove()) {
       const own = this.contenderOf(waiter);
-      if (own && this.fair.delete(own)) own.abandon();
-    } else if (this.waiters.size === 0 || waiter === this.once) {
+      if (own?.place?.remove()) own.abandon();
+    } else if (this.waiters.size === 0 || waiter === this.contender?.only) {
       this.contender?.abandon();
-      this.contender = this.once = undefined;
+      this.contender = undefined;
       this.contend();
     }
     this.settle();
@@ -117,13 +118,13 @@ export class LocalGate implements ContenderOwner {
 
   /** The waiter to whom a hold may be passed on here. */
   nextFor(hold: Hold): Waiter | undefined {
-    const next = this.first;
+    const next = this.waiters.first;
     return next && hold.lease === this.lease && mayHandOver(hold, next.settings) ? next : undefined;
   }
 
   /** Passes a lease on without the store. */
   handOver(lease: Lease, next: Waiter): void {
-    this.waiters.delete(next);
+    next.place?.remove();
     lease.handOvers++;
     next.enter(lease, lease.token + lease.handOvers);
   }
@@ -144,9 +145,9 @@ export class LocalGate implements ContenderOwner {
   }
 
   wishOf(contender: Contender): Wish {
-    const waiter = this.fair.get(contender) ?? this.first;
+    const waiter = contender.only ?? this.waiters.first;
     // With others behind it, a command is still of use when the first one has gone.
-    const isAlone = this.fair.has(contender) || this.waiters.size === 1;
+    const isAlone = contender.only !== undefined || this.waiters.size === 1;
     return {
       leaseMs: waiter ? leaseOf(waiter.settings) : 1,
       withinMs: waiter && isAlone ? waiter.patience.remainingMs : Infinity,
@@ -155,17 +156,15 @@ export class LocalGate implements ContenderOwner {
   }
 
   obtained(contender: Contender, lease: Lease): void {
-    const fair = this.fair.get(contender);
-    if (fair) {
-      this.fair.delete(contender);
-      fair.enter(lease, lease.token);
+    if (contender.place?.remove()) {
+      contender.only?.enter(lease, lease.token);
       return this.settle();
     }
-    this.contender = this.once = undefined;
+    this.contender = undefined;
     this.lease = lease;
-    const next = this.first;
+    const next = this.waiters.first;
     if (next && !isTooLong(lease, contender.longestAskedMs, leaseOf(next.settings))) {
-      this.waiters.delete(next);
+      next.place?.remove();
       next.enter(lease, lease.token);
     } else {
       // It was asked for by somebody who has gone, for longer than the next one wants it.
@@ -178,11 +177,10 @@ export class LocalGate implements ContenderOwner {
   }
 
   refused(contender: Contender, reason: HeldReply | LockUnavailableError): void {
-    const fair = this.fair.get(contender);
-    const refused = fair ? [fair] : this.once ? [this.once] : [...this.waiters];
-    if (!this.fair.delete(contender)) this.contender = this.once = undefined;
+    const refused = contender.only ? [contender.only] : [...this.waiters];
+    if (!contender.place?.remove()) this.contender = undefined;
     for (const waiter of refused) {
-      this.waiters.delete(waiter);
+      waiter.place?.remove();
       waiter.fail(
         reason instanceof LockUnavailableError ? reason : new LockBusyError(this.key, 'somebody else holds it', reason),
       );
@@ -244,33 +242,26 @@ export class LocalGate implements ContenderOwner {
   }
 
   private get oldest(): Contender | undefined {
-    const [oldest] = this.contenders();
-    return oldest;
+    return this.contender ?? this.fair.first;
   }
 
   private *callers(): Iterable<Waiter> {
     yield* this.waiters;
-    yield* this.fair.values();
-  }
-
-  private get first(): Waiter | undefined {
-    const [first] = this.waiters;
-    return first;
+    for (const { only } of this.fair) if (only) yield only;
   }
 
   private *contenders(): Iterable<Contender> {
     if (this.contender) yield this.contender;
-    yield* this.fair.keys();
+    yield* this.fair;
   }
 
   /** Sends a contender for those who wait, if there is none and nobody holds the lock here. */
   private contend(): void {
-    const { first } = this;
+    const { first } = this.waiters;
     if (!first || this.lease || this.contender) return;
     const isOnce = first.settings.waitMs === 0 || first.settings.maxWaiters === 0;
-    const contender = new Contender(this.parts, this, this.key, !isOnce);
+    const contender = new Contender(this.parts, this, this.key, !isOnce, isOnce ? first : undefined);
     this.contender = contender;
-    this.once = isOnce ? first : undefined;
     runOutsideScopes(() => contender.ask());
   }
 

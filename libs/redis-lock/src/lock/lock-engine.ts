@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { GRANT_LEASE_MS, type LockStore } from '../stores/lock-store.js';
 import { Caller, type CallerOwner } from './caller.js';
+import { Chain } from './chain.js';
 import type { Gate } from './gate.js';
 import { Deadlines } from './deadlines.js';
 import { GiveBack } from './give-back.js';
@@ -36,7 +37,7 @@ export class LockEngine implements CallerOwner {
   private readonly giveBack: GiveBack;
   private readonly inbox: Inbox;
   private readonly keeper: HoldKeeper;
-  private readonly callers = new Set<Caller>();
+  private readonly callers = new Chain<Caller>();
   private whenNobodyWaits: (() => void) | undefined;
   private state: 'open' | 'draining' | 'closed' = 'open';
 
@@ -66,7 +67,7 @@ export class LockEngine implements CallerOwner {
       return Promise.reject(this.refused(key, new LockShutdownError(key.text), 0));
     }
     const caller = new Caller(this, key, settings, nested, this.deadlines);
-    this.callers.add(caller);
+    caller.enrolment = this.callers.add(caller);
     const around = settings.reentrant && this.settings.enabled ? this.findHolding(key) : undefined;
     return around ? this.obtainInside(caller, around) : this.acquire(caller);
   }
@@ -112,7 +113,7 @@ export class LockEngine implements CallerOwner {
 
   dismiss(caller: Caller, error?: LockError): void {
     caller.patience.dispose();
-    if (!this.callers.delete(caller)) return;
+    if (!caller.enrolment?.remove()) return;
     if (error) this.refused(caller.key, error, caller.patience.elapsedMs);
     if (this.callers.size === 0) this.whenNobodyWaits?.();
   }

@@ -1,9 +1,10 @@
 import type { ContenderParts } from './contender.js';
 import { LocalGate } from './local-gate.js';
+import { Registry } from './registry.js';
 
 /** The gates of a client, by key, as long as anybody uses them. */
 export class LockGates {
-  private readonly gates = new Map<string, LocalGate>();
+  private readonly gates = new Registry<LocalGate>();
 
   /** @param shared false: a gate of its own for each caller, so that nobody waits for anybody. */
   constructor(

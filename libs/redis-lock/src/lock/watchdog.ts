@@ -1,4 +1,5 @@
 import type { LockStore } from '../stores/lock-store.js';
+import { Chain, type Link } from './chain.js';
 import { now } from './clock.js';
 import { LINGER_MS } from './deadlines.js';
 import type { Hold } from './hold.js';
@@ -9,7 +10,8 @@ import { LockUnavailableError } from './lock.errors.js';
 import { runOutsideScopes } from './scope.js';
 
 /** What the watchdog knows of one lease; moments are ms of the monotonic clock. */
-interface Watched {
+export interface Watched {
+  readonly link: Link<Lease>;
   renewAt: number;
   failing: boolean;
   /** The renewal that is on its way. */
@@ -40,7 +42,7 @@ const CONFIRM_AFTER_MS = 1_000;
  * it does not keep the process alive, and ends by itself within a second.
  */
 export class Watchdog {
-  private readonly watched = new Map<Lease, Watched>();
+  private readonly leases = new Chain<Lease>();
   private timer: NodeJS.Timeout | undefined;
   private wakeAt = Infinity;
 
@@ -52,18 +54,20 @@ export class Watchdog {
   watch(lease: Lease, { settings }: Hold): void {
     const at = performance.now();
     const watched: Watched = {
+      link: this.leases.add(lease),
       renewAt: lease.confirmed ? renewalOf(settings, at) : confirmationOf(lease, settings, at),
       failing: false,
       pending: undefined,
       warnAt: warningOf(settings, at),
       giveUpAt: at + settings.maxHoldMs,
     };
-    this.watched.set(lease, watched);
+    lease.watched = watched;
     this.wakeBy(nextOf(lease, watched));
   }
 
   unwatch(lease: Lease): void {
-    this.watched.delete(lease);
+    lease.watched?.link.remove();
+    lease.watched = undefined;
   }
 
   close(): void {
@@ -72,9 +76,9 @@ export class Watchdog {
 
   /** The lease has a new holder, who asked for the same one. */
   handedOver(lease: Lease): void {
-    const watched = this.watched.get(lease);
-    if (!watched || !lease.hold) return;
-    const { settings } = lease.hold;
+    const { watched, hold } = lease;
+    if (!watched || !hold) return;
+    const { settings } = hold;
     const at = performance.now();
     watched.warnAt = warningOf(settings, at);
     watched.giveUpAt = at + settings.maxHoldMs;
@@ -83,9 +87,9 @@ export class Watchdog {
 
   /** The lease was set by somebody else than the watchdog; the next renewal is due a third of the lease later. */
   leaseChanged(lease: Lease): void {
-    const watched = this.watched.get(lease);
-    if (!watched || !lease.hold) return;
-    watched.renewAt = renewalOf(lease.hold.settings, performance.now());
+    const { watched, hold } = lease;
+    if (!watched || !hold) return;
+    watched.renewAt = renewalOf(hold.settings, performance.now());
     this.wakeBy(nextOf(lease, watched));
   }
 
@@ -104,18 +108,18 @@ export class Watchdog {
   }
 
   private wake(): void {
-    if (this.watched.size > 0 && performance.now() < this.wakeAt) return this.sleep();
+    if (this.leases.size > 0 && performance.now() < this.wakeAt) return this.sleep();
     this.wakeAt = Infinity;
-    if (this.watched.size > 0) this.tick();
+    if (this.leases.size > 0) this.tick();
   }
 
   private tick(): void {
     const at = performance.now();
     const due: Lease[] = [];
     let next = Infinity;
-    for (const [lease, watched] of this.watched) {
-      const { hold } = lease;
-      if (!hold || hold.lost) continue;
+    for (const lease of this.leases) {
+      const { hold, watched } = lease;
+      if (!hold || !watched || hold.lost) continue;
       if (watched.giveUpAt <= at) {
         hold.lose('maxHold');
         continue;
@@ -151,11 +155,11 @@ export class Watchdog {
     );
     due.forEach((lease, index) => {
       const attempt = Symbol('renewal');
-      const watched = this.watched.get(lease);
+      const { watched } = lease;
       if (watched) watched.pending = attempt;
       replies[index]?.then(
         (answer) => {
-          if (!watched || this.watched.get(lease) !== watched) return;
+          if (!watched || lease.watched !== watched) return;
           if (answer.status === 'gone') return lease.hold?.lose('taken');
           lease.renewed(sent, answer.remainingMs);
           watched.failing = false;
@@ -163,7 +167,7 @@ export class Watchdog {
           this.leaseChanged(lease);
         },
         (error: unknown) => {
-          if (!watched || this.watched.get(lease) !== watched || watched.pending !== attempt) return;
+          if (!watched || lease.watched !== watched || watched.pending !== attempt) return;
           watched.pending = undefined;
           if (lease.hold) this.failed(lease.hold, watched, error);
         },
