@@ -33,32 +33,33 @@ export const releaseScript = defineScript<
 >(
   /* lua */ `
 local member, successor = ARGV[1], ARGV[4]
-if not successor and ARGV[3] == '0' and redis.call('EXISTS', KEYS[2]) == 0 then
-  if redis.call('HEXISTS', KEYS[1], member .. '/' .. ARGV[2]) == 1 then
-    redis.call('DEL', KEYS[1])
-    return {'released'}
-  end
-  if ARGV[2] ~= '' then return {'lost'} end
+local released = false
+if ARGV[2] ~= '' and ARGV[3] == '0' then
+  released = redis.call('HEXISTS', KEYS[1], member .. '/' .. ARGV[2]) == 1
+  if released then redis.call('DEL', KEYS[1]) end
+  if not successor and redis.call('EXISTS', KEYS[2]) == 0 then return {released and 'released' or 'lost'} end
 end
 ${CLOCK}${OWN}${CURRENT}${QUEUE}
 local lease = tonumber(ARGV[5])
-local field, left = current()
-local owner, token = split(field)
-if ARGV[2] == '' then redis.call('ZREM', KEYS[2], member, member .. '!') end
-if owner ~= member or (ARGV[2] ~= '' and ARGV[2] ~= token) then
-  if not field then grant() end
-  return {'lost'}
-end
-local minHold = tonumber(ARGV[3])
-local rest = math.min(minHold, math.ceil(tonumber(token) / 1000 + minHold - now / 1000))
-if left >= 0 then rest = math.min(rest, left) end
-redis.call('DEL', KEYS[1])
-if rest > 0 then
-  redis.call('HSET', KEYS[1], '${REST_FIELD}', field)
-  redis.call('PEXPIRE', KEYS[1], rest)
-  if not successor then return {'kept'} end
-  local place, rejoined = enqueue(successor, ARGV[7], ARGV[6])
-  return {'kept', unpack(answer(successor, place, rejoined))}
+if not released then
+  local field, left = current()
+  local owner, token = split(field)
+  if ARGV[2] == '' then redis.call('ZREM', KEYS[2], member, member .. '!') end
+  if owner ~= member or (ARGV[2] ~= '' and ARGV[2] ~= token) then
+    if not field then grant() end
+    return {'lost'}
+  end
+  local minHold = tonumber(ARGV[3])
+  local rest = math.min(minHold, math.ceil(tonumber(token) / 1000 + minHold - now / 1000))
+  if left >= 0 then rest = math.min(rest, left) end
+  redis.call('DEL', KEYS[1])
+  if rest > 0 then
+    redis.call('HSET', KEYS[1], '${REST_FIELD}', field)
+    redis.call('PEXPIRE', KEYS[1], rest)
+    if not successor then return {'kept'} end
+    local place, rejoined = enqueue(successor, ARGV[7], ARGV[6])
+    return {'kept', unpack(answer(successor, place, rejoined))}
+  end
 end
 if not successor then
   grant()

@@ -17,9 +17,9 @@ export const REST_FIELD = '@rest';
 export const UNTIL_FIELD = '@until';
 
 /**
- * `own(member, lease)`: makes a member the owner and returns its fencing token, max(server clock in µs, highest number
- * + 1), so that it grows even after the counter was lost. The numbers that the client may need for hand-overs are
- * counted with it.
+ * `own(member, lease, ...)`: makes a member the owner, with more fields in the hash if any, and returns its fencing
+ * token, max(server clock in µs, highest number + 1), so that it grows even after the counter was lost. The numbers that
+ * the client may need for hand-overs are counted with it.
  *
  * KEYS  1 lock, 3 fence
  */
@@ -30,9 +30,9 @@ local function count(reserved)
   redis.call('SET', KEYS[3], text(highest + 1 + reserved))
   return text(highest + 1)
 end
-local function own(member, lease)
+local function own(member, lease, ...)
   local token = count(${RESERVED_TOKENS})
-  redis.call('HSET', KEYS[1], member .. '/' .. token, text(math.floor(now / 1000) + lease))
+  redis.call('HSET', KEYS[1], member .. '/' .. token, text(math.floor(now / 1000) + lease), ...)
   redis.call('PEXPIRE', KEYS[1], lease)
   return token
 end
@@ -102,8 +102,8 @@ local function grant(self, lease)
     if member == self then return own(member, lease) end
     local inbox = inboxOf(member)
     if mark == '!' or listeners(inbox) ~= 0 then
-      local token = own(member, ${GRANT_LEASE_MS})
-      redis.call('HSET', KEYS[1], '${UNTIL_FIELD}', text(math.floor(now / 1000) + ${GRANT_CONFIRM_MS}))
+      local voidAt = text(math.floor(now / 1000) + ${GRANT_CONFIRM_MS})
+      local token = own(member, ${GRANT_LEASE_MS}, '${UNTIL_FIELD}', voidAt)
       local told = redis.pcall('PUBLISH', inbox, token .. ' ' .. member .. ' ' .. KEYS[1])
       if type(told) == 'table' and told.err then
         redis.call('DEL', KEYS[1])
