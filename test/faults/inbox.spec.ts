@@ -1,10 +1,11 @@
 import { expect, test } from '@jest/globals';
 import type { LockClient, LockHandle } from 'nestjs-redis-lock';
+import { RedisLockStore } from '../../libs/redis-lock/src/stores/redis/redis.store.js';
 import { LockFixture } from '../cases/support/lock-fixture.js';
 import { describeWithRedisServer } from '../support/redis.js';
 import { waitFor } from '../support/wait-for.js';
-import { useLinkProxies, type LinkProxy } from './support/link-proxy.js';
-import { inboxes, inboxOf, openInboxes, queueOf, untilListening, untilQueued } from './support/queue.js';
+import { LinkProxy, useLinkProxies } from './support/link-proxy.js';
+import { callsOf, inboxes, inboxOf, openInboxes, queueOf, untilListening, untilQueued } from './support/queue.js';
 
 describeWithRedisServer('The inbox of a waiter is cut, silent or late', () => {
   const fixture = LockFixture.use();
@@ -36,6 +37,36 @@ describeWithRedisServer('The inbox of a waiter is cut, silent or late', () => {
     const lock = await acquiring;
     expect(await lock.release()).toBe('released');
     await fixture.expectNothingLeft();
+  });
+
+  test('cut while it is being opened → it is opened again, and only then counts as open', async () => {
+    const proxy = await LinkProxy.listen(fixture.server.port);
+    const { prefix } = fixture;
+    const store = new RedisLockStore({ connection: proxy.url, prefix, commandTimeoutMs: 10_000, logger: console });
+    const listening: Promise<number>[] = [];
+    const opened = (): void => {
+      listening.push(inboxes(fixture).then(({ length }) => length));
+    };
+    try {
+      const inbox = store.grants('instance', { granted: () => {}, opened, refused: () => {} });
+      await store.inspect('order');
+      await fixture.redis.config('RESETSTAT');
+      proxy.hold('commands');
+      inbox.open();
+      // It has subscribed, and asks whether it may publish.
+      await waitFor(async () => (await callsOf(fixture, 'publish')) === 1);
+      proxy.cut('inbox');
+      await untilListening(fixture, 0);
+      const connectedAnew = async (): Promise<boolean> => / cmd=info /.test(String(await fixture.redis.client('LIST')));
+      await waitFor(connectedAnew, { what: 'it is connected anew' });
+      proxy.letGo('commands');
+      await untilListening(fixture, 1);
+      await waitFor(() => listening.length > 0);
+      expect(await Promise.all(listening)).toEqual([1]);
+    } finally {
+      await store.close();
+      proxy.close();
+    }
   });
 
   test('a grant is made while it is cut → the waiter gets the lock all the same', async () => {

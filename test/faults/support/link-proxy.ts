@@ -9,7 +9,8 @@ import type { LockFixture } from '../../cases/support/lock-fixture.js';
 export type LinkKind = 'commands' | 'inbox';
 
 interface Link {
-  kind: LinkKind;
+  /** What it is for shows when it has loaded scripts or subscribed. */
+  kind: LinkKind | undefined;
   readonly client: Socket;
   readonly upstream: Socket;
   /** Its next answer is lost. */
@@ -97,10 +98,10 @@ export class LinkProxy {
   private join(client: Socket): void {
     const port = this.links.size === 0 ? this.targetPort : this.inboxPort;
     const upstream = connect({ port, host: '127.0.0.1', noDelay: true });
-    const link: Link = { kind: 'commands', client, upstream, frozen: false, dropsNext: false };
+    const link: Link = { kind: undefined, client, upstream, frozen: false, dropsNext: false };
     this.links.add(link);
     client.on('data', (chunk) => {
-      if (/\r\nsubscribe\r\n/i.test(chunk.toString('latin1'))) link.kind = 'inbox';
+      link.kind ??= kindOf(chunk);
       if (!link.frozen) upstream.write(chunk);
     });
     upstream.on('data', (chunk) => this.answer(link, chunk));
@@ -124,10 +125,16 @@ export class LinkProxy {
     const send = (): void => {
       if (!link.client.destroyed && !link.frozen) link.client.write(chunk);
     };
-    const held = this.held.get(link.kind);
+    const held = link.kind && this.held.get(link.kind);
     if (held) held.push(send);
     else send();
   }
+}
+
+function kindOf(chunk: Buffer): LinkKind | undefined {
+  const text = chunk.toString('latin1');
+  if (/\r\nsubscribe\r\n/i.test(text)) return 'inbox';
+  return /\r\nscript\r\n/i.test(text) ? 'commands' : undefined;
 }
 
 /** Makes clients behind a proxy of their own, which ends after the test. */
