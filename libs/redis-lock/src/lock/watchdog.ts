@@ -129,7 +129,8 @@ export class Watchdog {
         this.listener.onHeldLong(hold);
       }
       // What is due soon goes along, so that the locks of a process wake it a few times in each third of a lease.
-      if (due.length < TOGETHER && watched.renewAt <= at + hold.settings.ttlMs / 30) {
+      const soon = watched.pending ? 0 : hold.settings.ttlMs / 30;
+      if (due.length < TOGETHER && watched.renewAt <= at + soon) {
         this.retryLater(hold, watched, at);
         due.push(lease);
       }
