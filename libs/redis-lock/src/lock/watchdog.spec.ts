@@ -22,23 +22,26 @@ describe('Watchdog', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
-  test.each(['30s', '1h'] as const)('1,200 locks for %s are renewed once in each third of it, some at a time', async (ttl) => {
-    const store = new SlowStore(100);
-    const client = createLockClient({ store });
-    const failed = jest.fn();
-    client.events.on('renewalFailed', failed);
-    const keys = Array.from({ length: 1_200 }, (_, n) => `order-${n}`);
-    const locks = await Promise.all(keys.map(async (key) => client.acquire(key, { ttl, maxHold: '2h' })));
-    const third = ttl === '30s' ? 10_000 : 1_200_000;
-    for (const round of [1, 2, 3]) {
-      await jest.advanceTimersByTimeAsync(third + 1_000);
-      expect(store.renewals).toEqual(Array.from({ length: round }, () => [500, 500, 200]).flat());
-    }
-    expect(failed).not.toHaveBeenCalled();
-    expect(locks.every((lock) => lock.held)).toBe(true);
-    await Promise.all(locks.map(async (lock) => lock.release()));
-    await client.close();
-  });
+  test.each(['30s', '1h'] as const)(
+    '1,200 locks for %s are renewed once in each third of it, some at a time',
+    async (ttl) => {
+      const store = new SlowStore(100);
+      const client = createLockClient({ store });
+      const failed = jest.fn();
+      client.events.on('renewalFailed', failed);
+      const keys = Array.from({ length: 1_200 }, (_, n) => `order-${n}`);
+      const locks = await Promise.all(keys.map(async (key) => client.acquire(key, { ttl, maxHold: '2h' })));
+      const third = ttl === '30s' ? 10_000 : 1_200_000;
+      for (const round of [1, 2, 3]) {
+        await jest.advanceTimersByTimeAsync(third + 1_000);
+        expect(store.renewals).toEqual(Array.from({ length: round }, () => [500, 500, 200]).flat());
+      }
+      expect(failed).not.toHaveBeenCalled();
+      expect(locks.every((lock) => lock.held)).toBe(true);
+      await Promise.all(locks.map(async (lock) => lock.release()));
+      await client.close();
+    },
+  );
 
   test('a renewal that is not answered is sent again after a second, and said once', async () => {
     const store = new SlowStore(1_000_000);
