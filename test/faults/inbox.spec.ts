@@ -158,6 +158,28 @@ describeWithRedisServer('The inbox of a waiter is cut, silent or late', () => {
     await fixture.expectNothingLeft();
   });
 
+  test('granted on an inbox that is newer than its last question → the waiter makes sure before it works', async () => {
+    const { first, proxy, client } = await scene({ commandTimeout: 10_000 });
+    let obtained = false;
+    const acquiring = client.acquire('order', { ttl: '1m', wait: '1m' }).finally(() => (obtained = true));
+    const [member = ''] = await untilQueued(fixture, 'order', 1);
+    const log = await fixture.commandLog();
+    // What it asks from now on is not answered.
+    proxy.hold('commands');
+    proxy.cut('inbox');
+    const listening = async (): Promise<boolean> => (await inboxes(fixture)).includes(inboxOf(fixture, member));
+    await waitFor(async () => !(await listening()));
+    await waitFor(listening);
+    await first.release();
+    await waitFor(async () => (await log.count('renew')) === 1);
+    expect(obtained).toBe(false);
+    proxy.letGo('commands');
+    const lock = await acquiring;
+    expect(await fixture.holds('order')).toEqual([`${member}/${lock.fencingToken}`]);
+    expect(await lock.release()).toBe('released');
+    await fixture.expectNothingLeft();
+  });
+
   test('a grant is told after it is void → nobody works under it without asking', async () => {
     const { first, proxy, client } = await scene({ commandTimeout: 10_000 });
     let obtained = false;

@@ -1,4 +1,4 @@
-import { GRANT_CONFIRM_MS, POLL_CAP_MS, type HeldReply } from '../stores/lock-store.js';
+import { GRANT_CONFIRM_MS, type HeldReply } from '../stores/lock-store.js';
 import { Chain, type Link } from './chain.js';
 import { Contender, type ContenderOwner, type ContenderParts, type Wish } from './contender.js';
 import { mayHandOver } from './hand-over.js';
@@ -7,6 +7,7 @@ import type { Lease } from './lease.js';
 import { leaseOf, type LockSettings } from './lock-settings.js';
 import { LockBusyError, LockUnavailableError, type LockError, type LockHolder } from './lock.errors.js';
 import type { Patience } from './patience.js';
+import { PollTimer, UNREACHABLE, type PollTimerOwner } from './poll-timer.js';
 import { giveUp } from './releasing.js';
 import { runOutsideScopes } from './scope.js';
 
@@ -21,23 +22,18 @@ export interface Waiter {
   fail(error: LockError): void;
 }
 
-/** A question that is open for more than this part of the command timeout tells that the store is out of reach. */
-const UNREACHABLE = 0.5;
-
 /**
  * The callers of this process that want one key. They queue here, first in first out, and one contender stands for them
  * in the store; a fair caller has one of its own. Who holds the lock passes it on to the next one here where that is
  * allowed, and else through the store.
  */
-export class LocalGate implements ContenderOwner {
+export class LocalGate implements ContenderOwner, PollTimerOwner {
   private readonly waiters = new Chain<Waiter>();
   private contender: Contender | undefined;
   /** What this process holds through the gate; fair callers hold on their own. */
   private lease: Lease | undefined;
   private readonly fair = new Chain<Contender>();
-  private poll: NodeJS.Timeout | undefined;
-  private pollAt = Infinity;
-  private askedAt = -Infinity;
+  private pollTimer: PollTimer | undefined;
 
   /** @param gates is told when nobody holds or wants the lock here any more. */
   constructor(
@@ -100,7 +96,7 @@ export class LocalGate implements ContenderOwner {
       waiter.place = this.waiters.add(waiter);
       this.contend();
     }
-    if (this.pollAt < Infinity) this.pollBy(this.lastQuestionFor(waiter));
+    this.pollTimer?.joined(waiter.patience);
   }
 
   /** A caller gives up. */
@@ -190,64 +186,34 @@ export class LocalGate implements ContenderOwner {
   }
 
   waits(ms: number): void {
-    this.askedAt = performance.now();
-    if (this.pollAt === Infinity) this.schedulePoll();
-    this.pollBy(this.askedAt + ms);
+    this.pollTimer ??= new PollTimer(this, this.parts.settings.commandTimeoutMs);
+    this.pollTimer.waits(ms);
   }
 
   /** A holder of this process has left the key closed: those that wait in the store do not know until when. */
   rests(): void {
-    if (!this.contender) this.oldest?.ask();
+    if (!this.contender) this.ask();
+  }
+
+  get canBeTold(): boolean {
+    return this.parts.inbox.usable;
+  }
+
+  ask(): void {
+    this.oldest?.ask();
+  }
+
+  *patiences(): Iterable<Patience> {
+    for (const { patience } of this.waiters) yield patience;
+    for (const { only } of this.fair) if (only) yield only.patience;
   }
 
   rejoined(contender: Contender): void {
     for (const other of this.contenders()) if (other !== contender) other.ask();
   }
 
-  /**
-   * When to ask for the last time before a caller's deadline, so that it is known then whether the store is there; never
-   * where the newest question is late enough for that, or the time too short to tell.
-   */
-  private lastQuestionFor({ patience }: Waiter): number {
-    const { commandTimeoutMs } = this.parts.settings;
-    const beforeMs = Math.min(commandTimeoutMs, 0.6 * patience.limitMs);
-    const deadline = performance.now() + patience.remainingMs;
-    const isKnown = this.askedAt >= deadline - 1.05 * beforeMs;
-    return isKnown || beforeMs < 1.05 * UNREACHABLE * commandTimeoutMs ? Infinity : deadline - beforeMs;
-  }
-
-  private pollBy(at: number): void {
-    if (at >= this.pollAt) return;
-    clearTimeout(this.poll);
-    this.pollAt = at;
-    runOutsideScopes(() => {
-      this.poll = setTimeout(() => this.pollNow(), at - performance.now());
-    });
-  }
-
-  /** Whatever becomes of the question, and of who asks it: another one follows. */
-  private pollNow(): void {
-    this.pollAt = Infinity;
-    // Whom nobody can tell comes back by itself.
-    if (!this.parts.inbox.usable) return;
-    this.askedAt = performance.now();
-    this.schedulePoll();
-    this.oldest?.ask();
-  }
-
-  private schedulePoll(): void {
-    let at = this.askedAt + POLL_CAP_MS;
-    for (const waiter of this.callers()) at = Math.min(at, this.lastQuestionFor(waiter));
-    this.pollBy(at);
-  }
-
   private get oldest(): Contender | undefined {
     return this.contender ?? this.fair.first;
-  }
-
-  private *callers(): Iterable<Waiter> {
-    yield* this.waiters;
-    for (const { only } of this.fair) if (only) yield only;
   }
 
   private *contenders(): Iterable<Contender> {
@@ -267,8 +233,7 @@ export class LocalGate implements ContenderOwner {
 
   private settle(): void {
     if (this.contender || this.fair.size > 0) return;
-    clearTimeout(this.poll);
-    this.pollAt = Infinity;
+    this.pollTimer?.stop();
     if (!this.lease && this.waiters.size === 0) this.gates.idle(this.key, this);
   }
 }
