@@ -15,7 +15,6 @@ export const held = {
     { title: 'lost', figure: 'lost' },
     { title: 'own CPU, % of one core', figure: 'ownCpuPercent', digits: 2 },
     { title: 'Redis CPU, % of one core', figure: 'redisCpuPercent', digits: 2 },
-    { title: 'requests', figure: 'requests' },
     { title: 'more timers', figure: 'timers' },
   ],
   async run({ open, counters, quick }) {
@@ -41,7 +40,6 @@ export const held = {
       lost,
       ownCpuPercent: ownMs / (10 * heldSeconds),
       redisCpuPercent: Number(result.redisCpuUsPerOp) / (10_000 * heldSeconds),
-      requests: result.requestsPerOp,
       timers: more,
     };
   },
