@@ -106,6 +106,7 @@ const brokenGrants: Broken[] = [
   [grants.ConfirmsItself, /voids a grant/],
   [grants.VoidsGrantsTooEarly, /voids a grant/],
   [grants.RevivesGrants, /voids a grant/],
+  [grants.ReleasesVoidGrants, /voids a grant/],
   [grants.AdoptsVoidGrants, /voids a grant/],
   [grants.KeepsTheDeadInTheQueue, /voids a grant/],
   [grants.DropsEverybodyWithTheDead, /voids a grant/],

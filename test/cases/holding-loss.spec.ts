@@ -65,7 +65,7 @@ describeWithRedisServer('Holding: a lock that is lost', () => {
           const { signal } = lock;
           expect(lock.held).toBe(true);
           lock.assertHeld();
-          for (const started = performance.now(); performance.now() - started < 450;);
+          block(450);
           const seen = { held: lock.held, remaining: lock.remaining, aborted: signal.aborted };
           expect(seen).toEqual({ held: false, remaining: 0, aborted: true });
           expect(() => lock.assertHeld()).toThrow(LockLostError);
@@ -105,4 +105,45 @@ describeWithRedisServer('Holding: a lock that is lost', () => {
       await fixture.expectNothingLeft();
     },
   );
+
+  test('case 14: a body blocks the event loop beyond maxHold → the next line of it is told', async () => {
+    const client = fixture.client();
+    const error = await rejection(
+      client.run(
+        'order',
+        (lock) => {
+          block(150);
+          expect([lock.held, lock.remaining]).toEqual([false, 0]);
+          return 'result';
+        },
+        { ttl: '1m', maxHold: 100 },
+      ),
+    );
+    expect(error).toMatchObject({ code: 'LOCK_LOST', reason: 'maxHold', result: 'result' });
+    await fixture.expectNothingLeft();
+  });
+
+  test('case 18: a body ends after its lease, and Redis does not answer its release → lost, whoever looks', async () => {
+    const client = fixture.client({ commandTimeout: 300 });
+    await fixture.connected(client);
+    const error = await rejection(
+      client.run(
+        'order',
+        () => {
+          fixture.server.pause();
+          block(350);
+          return 'result';
+        },
+        { ttl: 300, renew: false },
+      ),
+    );
+    fixture.server.resume();
+    expect(error).toMatchObject({ code: 'LOCK_LOST', reason: 'expired', result: 'result' });
+    await fixture.expectNothingLeft();
+  });
 });
+
+/** Nothing else runs meanwhile, timers neither. */
+function block(ms: number): void {
+  for (const started = performance.now(); performance.now() - started < ms;);
+}

@@ -75,6 +75,44 @@ describeWithRedisServer('Many callers and their leases', () => {
     await fixture.expectNothingLeft();
   });
 
+  test.each([
+    { first: { ttl: '20s', renew: false }, second: { ttl: '28s', renew: false }, least: 28_000 },
+    { first: { ttl: '2s' }, second: { ttl: '2s', minHold: 2_800 }, least: 2_800 },
+  ] as const)(
+    'case 16: a caller with %j leaves while its command is under way → the next one has its own lease from the start',
+    async ({ first, second, least }) => {
+      const client = fixture.client();
+      await fixture.connected(client);
+      const stop = new AbortController();
+      const one = rejection(client.acquire('order', { ...first, wait: '1m', signal: stop.signal }));
+      const { from, lock } = await (async () => {
+        const acquiring = client.acquire('order', { ...second, wait: '1m' });
+        stop.abort();
+        return { from: performance.now(), lock: await acquiring };
+      })();
+      const lease = await fixture.lease('order');
+      expect(lease + (performance.now() - from)).toBeGreaterThanOrEqual(least);
+      expect(await one).toMatchObject({ code: 'LOCK_ABORTED' });
+      await lock.release();
+      await waitFor(async () => fixture.isFree('order'));
+      await fixture.expectNothingLeft();
+    },
+  );
+
+  test('case 16: extended for 1 h just before it goes to the next caller here → that one has its own lease', async () => {
+    const client = fixture.client();
+    const first = await client.acquire('order', { ttl: '5s' });
+    const acquiring = client.acquire('order', { ttl: '5s', wait: '1m' });
+    const extended = first.extend('1h').catch((error: unknown) => error);
+    expect(await first.release()).toBe('released');
+    await extended;
+    const lock = await acquiring;
+    expect(await fixture.lease('order')).toBeLessThanOrEqual(5_000);
+    expect(lock.remaining).toBeLessThanOrEqual(5_000);
+    await lock.release();
+    await fixture.expectNothingLeft();
+  });
+
   test('case 17: 100 locks whose leases end while others wait for them → the others get them, and no extend brings one back', async () => {
     const [holder, next] = [fixture.client(), fixture.client()];
     const keys = Array.from({ length: 100 }, (_, n) => `order-${n}`);

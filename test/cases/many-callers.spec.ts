@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { callsOf, inboxes, untilListening, untilQueued } from '../faults/support/queue.js';
 import { describeWithRedisServer } from '../support/redis.js';
 import { waitFor } from '../support/wait-for.js';
-import { LockFixture } from './support/lock-fixture.js';
+import { LockFixture, rejection } from './support/lock-fixture.js';
 
 describeWithRedisServer('Many callers that wait', () => {
   const fixture = LockFixture.use();
@@ -50,6 +50,22 @@ describeWithRedisServer('Many callers that wait', () => {
     await first.release();
     process.kill('SIGTERM');
     await process.said('closed');
+    await fixture.expectNothingLeft();
+  });
+
+  test('case 7: 100 callers whose time runs out one after another → a few commands a second, however many there are', async () => {
+    const [holder, client] = [fixture.client(), fixture.client()];
+    const first = await holder.acquire('order', { ttl: '10m' });
+    const log = await fixture.commandLog();
+    const started = performance.now();
+    const waiting = Array.from({ length: 100 }, async (_, n) =>
+      rejection(client.acquire('order', { wait: 2_000 + 30 * n })),
+    );
+    for (const error of await Promise.all(waiting)) expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const seconds = (performance.now() - started) / 1_000;
+    // The inbox is opened, polls, one question before the last deadline, and whoever leaves last.
+    expect((await log.scripts()).length).toBeLessThanOrEqual(4 + 4 * seconds);
+    await first.release();
     await fixture.expectNothingLeft();
   });
 

@@ -110,4 +110,13 @@ describeWithRedisServer('Obtaining: Redis is out of reach', () => {
     // Not even a token was minted.
     expect(await fixture.redisKeys()).toEqual([]);
   });
+
+  test('Redis was never there, and the client is closed → whoever asked something is told at once, not after its time limit', async () => {
+    const client = fixture.client({ connection: `redis://127.0.0.1:${await freePort()}`, commandTimeout: '1m' });
+    const asked = [rejection(client.isLocked('order')), rejection(client.acquire('order', { wait: '1h' }))];
+    await client.close();
+    const { result, ms } = await timed(async () => Promise.all(asked));
+    expect(result).toMatchObject([{ code: 'LOCK_UNAVAILABLE' }, { code: 'LOCK_SHUTDOWN' }]);
+    expect(ms).toBeLessThan(6_000);
+  });
 });

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { LockClient } from 'nestjs-redis-lock';
 import { callsOf, leaveHeld, openInboxes, pass, queueOf, untilQueued } from '../faults/support/queue.js';
 import { describeWithRedisServer } from '../support/redis.js';
-import { LockFixture, rejection } from './support/lock-fixture.js';
+import { LockFixture, rejection, timed } from './support/lock-fixture.js';
 
 describeWithRedisServer('Queue: fair: true', () => {
   const fixture = LockFixture.use();
@@ -116,6 +116,23 @@ describeWithRedisServer('Queue: fair: true', () => {
     await first.release();
     for (const each of waiting) await (await each).release();
     expect(await third).toMatchObject({ code: 'LOCK_BUSY' });
+    await fixture.expectNothingLeft();
+  });
+
+  test('their places are lost while the lock is free → all of them are served without waiting for a poll each', async () => {
+    const [holder, client] = [fixture.client(), fixture.client()];
+    await openInboxes(fixture, client);
+    const first = await holder.acquire('order', { ttl: '1m' });
+    const served = Array.from({ length: 30 }, async () => client.run('order', () => true, { fair: true, wait: '1m' }));
+    await untilQueued(fixture, 'order', 30);
+    await fixture.redis.config('RESETSTAT');
+    await fixture.redis.del(fixture.redisKey('order'), `${fixture.redisKey('order')}:queue`);
+    const { ms } = await timed(async () => Promise.all(served));
+    // The first one asks after 1.5 s, the others at once. One after another they would need 45 s.
+    expect(ms).toBeLessThan(15_000);
+    // Each asks once because of the loss, maybe once more because somebody noticed it late, and releases.
+    expect(await callsOf(fixture, 'evalsha')).toBeLessThanOrEqual(4 * 30);
+    expect(await first.release()).toBe('lost');
     await fixture.expectNothingLeft();
   });
 });

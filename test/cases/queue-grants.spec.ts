@@ -106,4 +106,21 @@ describeWithRedisServer('Queue: a lock that was granted', () => {
     await fixture.redis.del(fixture.redisKey('order'));
     await fixture.expectNothingLeft();
   });
+
+  test.each([{ fair: false }, { fair: true }])(
+    'one client, %j → released is told before the next one acquired',
+    async ({ fair }) => {
+      const client = fixture.client();
+      const told: string[] = [];
+      client.events.on('acquired', ({ fencingToken }) => told.push(`acquired ${fencingToken}`));
+      client.events.on('released', ({ fencingToken }) => told.push(`released ${fencingToken}`));
+      const tokens: number[] = [];
+      // A ttl of its own each, so that none is handed over.
+      const ask = async (ttl: number): Promise<unknown> =>
+        client.run('order', (lock) => tokens.push(lock.fencingToken), { ttl, fair, wait: '1m' });
+      await Promise.all([60_000, 60_001, 60_002, 60_003].map(ask));
+      expect(told).toEqual(tokens.flatMap((token) => [`acquired ${token}`, `released ${token}`]));
+      await fixture.expectNothingLeft();
+    },
+  );
 });

@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { LockClient } from 'nestjs-redis-lock';
-import { LockFixture } from '../cases/support/lock-fixture.js';
+import { LockFixture, timed } from '../cases/support/lock-fixture.js';
 import { describeWithRedisServer } from '../support/redis.js';
 import { waitFor } from '../support/wait-for.js';
+import { LinkProxy } from './support/link-proxy.js';
 import { inboxes, queueOf, untilListening, untilQueued } from './support/queue.js';
 
 /** What takes pub/sub, or a part of it, away from a user that may do everything else. */
@@ -48,6 +49,53 @@ describeWithRedisServer('Pub/sub that the server forbids', () => {
       expect(await inboxes(fixture)).toEqual([]);
     },
   );
+
+  test.each(Object.entries(FORBIDDEN))(
+    '%s → callers that keep the key closed for a time (minHold) are served one after another',
+    async (_, rules) => {
+      const client = await limited(...rules);
+      const served = Array.from({ length: 5 }, async () =>
+        client.run('order', () => true, { wait: '1m', ttl: '2s', minHold: 50 }),
+      );
+      const { ms } = await timed(async () => Promise.all(served));
+      // 50 ms each, and a pause of 100 ms at most; who is forgotten waits for a minute.
+      expect(ms).toBeLessThan(10_000);
+      await waitFor(async () => fixture.isFree('order'));
+      await fixture.expectNothingLeft();
+    },
+  );
+
+  test('the server says so while a question is under way → nobody is left in a queue where he cannot be told', async () => {
+    const holder = fixture.client();
+    const username = `limited-${fixture.prefix}`;
+    await fixture.redis.acl('SETUSER', username, 'on', '>secret', '~*', '+@all', 'resetchannels');
+    const proxy = await LinkProxy.listen(fixture.server.port);
+    try {
+      const client = fixture.client({
+        connection: { host: '127.0.0.1', port: proxy.port, username, password: 'secret' },
+        backoff: { initial: 20, max: 100 },
+        commandTimeout: '10s',
+      });
+      await fixture.connected(client);
+      const locks = await Promise.all(['order', 'other'].map(async (key) => holder.acquire(key, { ttl: '1m' })));
+      // The first one opens the inbox; the answer to the second one comes when that has failed.
+      proxy.hold('inbox');
+      const first = client.acquire('other', { wait: '1m' });
+      await untilQueued(fixture, 'other', 1);
+      proxy.hold('commands');
+      const second = client.acquire('order', { wait: '1m' });
+      await untilQueued(fixture, 'order', 1);
+      proxy.letGo('inbox');
+      await waitFor(() => told().length > 0);
+      proxy.letGo('commands');
+      await waitFor(async () => (await queueOf(fixture, 'order')).length === 0);
+      for (const lock of locks) await lock.release();
+      for (const acquiring of [first, second]) await (await acquiring).release();
+      await fixture.expectNothingLeft();
+    } finally {
+      proxy.close();
+    }
+  });
 
   test.each(Object.entries(FORBIDDEN))(
     '%s → what it queued before it knew is not left behind, and costs nobody else anything',

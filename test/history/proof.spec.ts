@@ -27,8 +27,8 @@ const proofs: Proof[] = [
     rule: 'a release ends only the hold of its owner, also when nobody waits',
     patch: {
       file: 'stores/redis/scripts/release.js',
-      find: "redis.call('HEXISTS', KEYS[1], member .. '/' .. ARGV[2])",
-      put: "redis.call('EXISTS', KEYS[1])",
+      find: "held, voidAt = unpack(redis.call('HMGET', KEYS[1], member .. '/' .. ARGV[2], '${UNTIL_FIELD}'))",
+      put: "held = redis.call('EXISTS', KEYS[1]) == 1",
     },
     scenario: scenarios.lateRelease,
   },

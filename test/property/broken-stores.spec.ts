@@ -17,7 +17,7 @@ const stores: [Type: new () => LockStore, rule: RegExp][] = [
   [broken.MintsASmallerToken, /got token \d+, not above/],
   [LastComeFirstServed, /overtook/],
   [SaysKeptButFrees, /before minHold was over/],
-  [broken.ForgetsWhoWaits, /still wait/],
+  [broken.ForgetsWhoWaits, /still wait|overtook/],
   [ReleasesNothing, /left behind|still wait/],
   [broken.LeavesItsQueue, /left behind: .* for/],
 ];

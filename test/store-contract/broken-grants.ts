@@ -191,6 +191,22 @@ export class RevivesGrants extends Store {
   }
 }
 
+/** Says that a grant which is void was released. */
+export class ReleasesVoidGrants extends TrackingStore {
+  private readonly tokens = new Set<number>();
+
+  override async release(command: ReleaseCommand): Promise<ReleaseReply> {
+    const reply = await super.release(command);
+    const wasGranted = command.token !== undefined && this.tokens.has(command.token);
+    return wasGranted && reply.status === 'lost' ? { ...reply, status: 'released' } : reply;
+  }
+
+  protected override granted(grant: Grant, listener: GrantListener): void | Promise<void> {
+    this.tokens.add(grant.token);
+    return super.granted(grant, listener);
+  }
+}
+
 /** Gives a grant that is void to its member all the same. */
 export class AdoptsVoidGrants extends TrackingStore {
   private readonly tokens = new Map<string, number>();

@@ -8,6 +8,7 @@ import {
   type LockHandle,
 } from 'nestjs-redis-lock';
 import { EventEmitter, once } from 'node:events';
+import { Chain } from '../../../libs/redis-lock/src/lock/chain.js';
 import { startRedis, type RedisServer } from '../../../scripts/lib/servers.mjs';
 import { newRedis, uniquePrefix } from '../../support/redis.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -185,7 +186,7 @@ export class LockFixture {
 }
 
 /**
- * What a client still keeps in its maps and sets, wherever they are: the one look behind the public face, because
+ * What a client still keeps in its maps, sets and chains, wherever they are: the one look behind the public face, because
  * nothing public shows a leak. The store is somebody else's, and listeners of events belong to the test.
  */
 function keptBy(client: LockClient): string[] {
@@ -195,7 +196,8 @@ function keptBy(client: LockClient): string[] {
     if (typeof value !== 'object' || value === null || seen.has(value) || value instanceof EventEmitter) return;
     seen.add(value);
     if ('acquire' in value && 'renew' in value) return;
-    if (value instanceof Map || value instanceof Set) collections.push(`${path}: ${value.size}`);
+    if (value instanceof Map || value instanceof Set || value instanceof Chain)
+      collections.push(`${path}: ${value.size}`);
     else for (const [name, member] of Object.entries(value)) look(member, `${path}.${name}`);
   };
   look(Reflect.get(client, 'engine'), 'engine');

@@ -1,4 +1,5 @@
 import type { Link } from './chain.js';
+import type { Contender } from './contender.js';
 import type { Deadlines } from './deadlines.js';
 import type { Lease } from './lease.js';
 import type { LocalGate, Waiter } from './local-gate.js';
@@ -24,6 +25,7 @@ export class Caller implements Waiter, PatienceListener {
   /** Among all callers of its client. */
   enrolment: Link<Caller> | undefined;
   place: Link<Waiter> | undefined;
+  contender: Contender | undefined;
   private gate: LocalGate | undefined;
   private resolve!: (handle: LockHandle) => void;
   private reject!: (error: LockError) => void;

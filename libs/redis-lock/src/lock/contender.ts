@@ -1,4 +1,5 @@
 import {
+  GRANT_CONFIRM_MS,
   POLL_CAP_MS,
   type AcquireReply,
   type AcquiredReply,
@@ -18,7 +19,7 @@ import type { ClientSettings } from './lock-settings.js';
 import { LockUnavailableError } from './lock.errors.js';
 import { runOutsideScopes } from './scope.js';
 
-/** What is left of a lease that is got by asking again may be this part of what is wanted. */
+/** What is left of a lease that is got by asking once more may be this part of what was asked for. */
 const ENOUGH = 0.7;
 
 /** What all contenders of a client share. */
@@ -50,7 +51,7 @@ export interface ContenderOwner {
   refused(contender: Contender, reason: HeldReply | LockUnavailableError): void;
   /** It waits in the store, and has to ask again after `ms` if it is not told before. */
   waits(ms: number): void;
-  /** It had lost its place in the store, and others of this process may have as well. */
+  /** It had lost its place in the store, or may have, and others of this process may have as well. */
   rejoined(contender: Contender): void;
 }
 
@@ -78,8 +79,9 @@ export class Contender implements GrantReceiver {
   private member: string;
   /** The lease that it asked for last, in ms. */
   private leaseMs = 1;
-  /** The longest one that was asked for under this member, in ms: an answer may be about that. */
+  /** The longest and the shortest one that was asked for under this member, in ms: an answer may be about those. */
   longestAskedMs = 1;
+  private shortestAskedMs = Infinity;
   private lease: Lease | undefined;
   private arrival: number | undefined;
   /** Whether the member stood in the queue of the store at the last answer. */
@@ -193,7 +195,7 @@ export class Contender implements GrantReceiver {
     if (this.lease && token > this.lease.token) this.loseTo(member);
     if (this.state !== 'waiting' || token <= this.highest) return;
     const lease = Lease.ofGrant(this.key, member, token, lastHeld?.sentAt ?? now());
-    const certain = lastHeld?.generation === this.parts.inbox.generation && lease.remainingMs > lease.leaseMs / 3;
+    const certain = lastHeld?.generation === this.parts.inbox.generation && lease.remainingMs > GRANT_CONFIRM_MS / 3;
     this.take(lease, certain);
   }
 
@@ -241,7 +243,7 @@ export class Contender implements GrantReceiver {
     const soon = reply.remainingMs < 0 ? Infinity : reply.remainingMs + 1 + Math.random() * 10;
     const { place } = reply;
     this.queued = place !== undefined;
-    if (!place) {
+    if (!place || !inbox.usable) {
       this.retryAfter(Math.min(soon, backoffDelay(this.failures++, settings.backoff)));
       return;
     }
@@ -259,16 +261,23 @@ export class Contender implements GrantReceiver {
 
   private acquired({ sentAt, member }: Attempt, { token, remainingMs, granted = false }: AcquiredReply): void {
     if (granted) this.parts.inbox.foundByAsking();
+    // Whoever waits is told of its grant. That it was not may mean that Redis has forgotten who waits.
+    else if (this.queued) this.owner.rejoined(this);
     const lease = new Lease(this.key, member, token, sentAt, remainingMs, !granted);
-    this.take(lease, lease.remainingMs > 0);
+    this.take(lease, lease.remainingMs > (granted ? GRANT_CONFIRM_MS / 3 : 0));
   }
 
   /** A lease that is not certain, or shorter than the next caller wants it to begin with, is renewed first. */
   private take(lease: Lease, certain: boolean): void {
     const wish = this.owner.wishOf(this);
-    const suffices = lease.confirmed ? lease.leaseMs > ENOUGH * wish.leaseMs : !wish.confirmed;
-    if (certain && suffices) this.obtain(lease);
+    if (certain && this.suffices(lease, wish)) this.obtain(lease);
     else void this.confirm(lease);
+  }
+
+  private suffices({ confirmed, leaseMs }: Lease, wish: Wish): boolean {
+    if (confirmed && leaseMs >= wish.leaseMs) return true;
+    if (wish.confirmed) return false;
+    return !confirmed || (this.shortestAskedMs >= wish.leaseMs && leaseMs > ENOUGH * wish.leaseMs);
   }
 
   /** Makes sure of a lease before anybody works under it. */
@@ -325,11 +334,13 @@ export class Contender implements GrantReceiver {
     if (this.queues) inbox.expect(this.member, this);
     this.uncertain = this.queued = false;
     this.longestAskedMs = 1;
+    this.shortestAskedMs = Infinity;
   }
 
   private wish(leaseMs: number): void {
     this.leaseMs = leaseMs;
     this.longestAskedMs = Math.max(this.longestAskedMs, leaseMs);
+    this.shortestAskedMs = Math.min(this.shortestAskedMs, leaseMs);
   }
 
   private settle(attempt: Attempt): void {

@@ -45,6 +45,7 @@ export class GiveBack {
   private async giveBack({ key, member, token, minHoldMs, leaseMs }: Leftover): Promise<void> {
     const since = now();
     for (let attempt = 0; elapsedSince(since) < leaseMs + this.commandTimeoutMs; attempt++) {
+      if (attempt > 0 && this.stopped) return;
       try {
         const released = this.store.release({ key, member, minHoldMs, ...(token === undefined ? {} : { token }) });
         const late = (): Error => new LockUnavailableError(key, 'the release was not answered');

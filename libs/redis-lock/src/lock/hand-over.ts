@@ -7,15 +7,16 @@ const HAND_OVER_MS = 50;
 
 /**
  * Whether a holder may pass its lease on to a waiter of its own process without the store. Both must have asked for the
- * same lease, it must be renewed and not extended beyond that, and neither may keep the key closed for a time; the bounds
+ * same lease, it must be renewed and not extended beyond that nor about to be, and neither may keep the key closed for a time; the bounds
  * let other processes in.
  */
-export function mayHandOver({ lease, settings: from, minHoldMs }: Hold, to: LockSettings): boolean {
+export function mayHandOver({ lease, settings: from, minHoldMs, extending }: Hold, to: LockSettings): boolean {
   return (
     from.renew &&
     to.renew &&
     from.ttlMs === to.ttlMs &&
     minHoldMs === 0 &&
+    extending === 0 &&
     to.minHoldMs === 0 &&
     lease.handOvers < RESERVED_TOKENS &&
     performance.now() - lease.since < HAND_OVER_MS &&

@@ -73,6 +73,9 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     const sent = now();
     const { member, token } = lease;
     const [reply] = this.parts.store.renew([{ key: key.text, member, token, leaseMs }]);
+    hold.extending++;
+    const settled = (): unknown => hold.extending--;
+    reply?.then(settled, settled);
     const answer = reply && (await deadlines.limit(reply, commandTimeoutMs, late));
     if (answer?.status !== 'renewed') lease.hold?.lose('taken');
     else lease.renewed(sent, answer.remainingMs);
@@ -138,19 +141,22 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
       return Promise.resolve('released');
     }
     this.watchdog.unwatch(lease);
-    const givenUp = runOutsideScopes(() => giveUp(this.parts, lease, hold.minHoldMs, gate?.successorOf(lease)));
-    return givenUp.then((outcome) => {
+    const wasHeld = hold.remainingMs > 0;
+    const successor = gate?.successorOf(lease);
+    const over = (outcome: ReleaseOutcome): void => {
       lease.whenEnded?.();
-      if (outcome === 'lost') {
+      // Redis does not say, so that the clock decides.
+      if (outcome === 'lost' || (outcome === 'unknown' && !wasHeld)) {
         hold.lose(hold.remainingMs > 0 ? 'taken' : 'expired');
-        return outcome;
+        return;
       }
       hold.end();
       this.forget(hold);
       if (outcome === 'kept') gate?.rests();
       this.tell('released', hold, { heldMs: hold.heldMs, outcome });
-      return outcome;
-    });
+    };
+    const givenUp = runOutsideScopes(() => giveUp(this.parts, lease, hold.minHoldMs, successor, over));
+    return givenUp.then((outcome) => (hold.isLost ? 'lost' : outcome));
   }
 
   /** The hold is over in this process: the next caller may go to the store. */

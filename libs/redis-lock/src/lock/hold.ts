@@ -20,6 +20,8 @@ export class Hold {
   /** How many scopes are inside; the last one that ends gives the lock back. */
   entries = 0;
   minHoldMs: number;
+  /** How many commands that set its lease are on their way. */
+  extending = 0;
   /** Where the next caller is told, as long as this process holds the lock, and its place among all holds. */
   gate: LocalGate | undefined;
   link: Link<Hold> | undefined;
@@ -43,14 +45,15 @@ export class Hold {
     return elapsedSince(this.acquiredAt);
   }
 
-  /** How long the lease is certain to run, in ms; 0 when the lock is lost or given back. */
+  /** How long the lock is certain to be ours, in ms; 0 when it is lost or given back. */
   get remainingMs(): number {
-    return this.state === 'held' ? this.lease.remainingMs : 0;
+    if (this.state !== 'held') return 0;
+    return Math.max(0, Math.min(this.lease.remainingMs, this.settings.maxHoldMs - this.heldMs));
   }
 
   /** Set once the lock is lost. Looking at it notices a lease that has ended before any timer does. */
   get lost(): LockLostError | undefined {
-    if (this.state === 'held' && this.remainingMs === 0) this.lose('expired');
+    if (this.state === 'held' && this.remainingMs === 0) this.lose(this.lease.remainingMs > 0 ? 'maxHold' : 'expired');
     return this.loss;
   }
 

@@ -1,5 +1,6 @@
 import type { Grant, GrantInbox, GrantListener, LockStore } from '../stores/lock-store.js';
 import { Registry } from './registry.js';
+import { runOutsideScopes } from './scope.js';
 
 /** Who waits in the store under some member. */
 export interface GrantReceiver {
@@ -9,7 +10,7 @@ export interface GrantReceiver {
   ask(): void;
 }
 
-/** Between two polls of a process that has opened its inbox anew, in ms. */
+/** Between two who ask because the inbox was opened anew, or places were lost, in ms. */
 const SPREAD_MS = 1;
 
 /** A process whose grants were found by asking, and not told, so many times in a row doubts its inbox. */
@@ -19,7 +20,7 @@ const SILENT_GRANTS = 2;
 export class Inbox implements GrantListener {
   private readonly inbox: GrantInbox;
   private readonly receivers = new Registry<GrantReceiver>();
-  private readonly polls = new Set<NodeJS.Timeout>();
+  private readonly spreading = new Set<NodeJS.Timeout>();
   private openedAt: number | undefined;
   private reopenedAt: number | undefined;
   private silentGrants = 0;
@@ -60,11 +61,11 @@ export class Inbox implements GrantListener {
 
   opened(): void {
     this.openedAt = performance.now();
-    this.pollAll();
+    this.spread(this.receivers.values());
   }
 
   refused(): void {
-    this.pollAll();
+    this.spread(this.receivers.values());
   }
 
   /** Opens the inbox, unless it has been open. */
@@ -97,24 +98,28 @@ export class Inbox implements GrantListener {
     this.inbox.open();
   }
 
-  async close(): Promise<void> {
-    for (const poll of this.polls) clearTimeout(poll);
-    this.polls.clear();
-    await this.inbox.close();
+  /** Each of them asks once, one after another, so that they do not all come at once; then it calls back. */
+  spread(receivers: Iterable<GrantReceiver>, done?: () => void): void {
+    const all = [...receivers];
+    let next = 0;
+    const wake = (): void => {
+      all[next++]?.ask();
+      if (next < all.length) sleep();
+      else done?.();
+    };
+    const sleep = (): void => {
+      const timer = setTimeout(() => {
+        this.spreading.delete(timer);
+        wake();
+      }, SPREAD_MS);
+      this.spreading.add(timer);
+    };
+    runOutsideScopes(sleep);
   }
 
-  /** Everybody who waits asks once, spread out. */
-  private pollAll(): void {
-    let delay = 0;
-    for (const receiver of this.receivers.values()) {
-      const poll = setTimeout(
-        () => {
-          this.polls.delete(poll);
-          receiver.ask();
-        },
-        (delay += SPREAD_MS),
-      );
-      this.polls.add(poll);
-    }
+  async close(): Promise<void> {
+    for (const timer of this.spreading) clearTimeout(timer);
+    this.spreading.clear();
+    await this.inbox.close();
   }
 }

@@ -17,6 +17,8 @@ export interface Waiter {
   readonly patience: Patience;
   /** Its place in the queue of the gate; a fair caller has none. */
   place: Link<Waiter> | undefined;
+  /** Stands for it alone: it is fair. */
+  contender: Contender | undefined;
   /** It has the lock from now on, under this fencing token. */
   enter(lease: Lease, fencingToken: number): void;
   fail(error: LockError): void;
@@ -34,6 +36,8 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
   private lease: Lease | undefined;
   private readonly fair = new Chain<Contender>();
   private pollTimer: PollTimer | undefined;
+  /** Whether all contenders ask, one after another, because they may have lost their places. */
+  private asksAround = false;
 
   /** @param gates is told when nobody holds or wants the lock here any more. */
   constructor(
@@ -54,8 +58,7 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
 
   /** The contender that stands for a caller. */
   contenderOf(waiter: Waiter): Contender | undefined {
-    for (const contender of this.fair) if (contender.only === waiter) return contender;
-    return this.contender;
+    return waiter.contender ?? this.contender;
   }
 
   /** Who holds the lock, as far as a caller can know here. */
@@ -91,6 +94,7 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
     if (fair && waitMs > 0 && maxWaiters > 0) {
       const contender = new Contender(this.parts, this, this.key, true, waiter);
       contender.place = this.fair.add(contender);
+      waiter.contender = contender;
       runOutsideScopes(() => contender.ask());
     } else {
       waiter.place = this.waiters.add(waiter);
@@ -102,8 +106,7 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
   /** A caller gives up. */
   leave(waiter: Waiter): void {
     if (!waiter.place?.remove()) {
-      const own = this.contenderOf(waiter);
-      if (own?.place?.remove()) own.abandon();
+      if (waiter.contender?.place?.remove()) waiter.contender.abandon();
     } else if (this.waiters.size === 0 || waiter === this.contender?.only) {
       this.contender?.abandon();
       this.contender = undefined;
@@ -125,9 +128,10 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
     next.enter(lease, lease.token + lease.handOvers);
   }
 
-  /** Who is to be queued in the step that releases a lease of this gate; undefined when nobody waits. */
+  /** Who is to be queued in the step that releases a lease of this gate; undefined when nobody waits, or can be told. */
   successorOf(lease: Lease): Contender | undefined {
-    if (lease !== this.lease || this.waiters.size === 0 || this.contender) return undefined;
+    const queues = this.waiters.size > 0 && this.canBeTold;
+    if (lease !== this.lease || !queues || this.contender) return undefined;
     this.contender = new Contender(this.parts, this, this.key, true);
     return this.contender;
   }
@@ -164,10 +168,11 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
       next.enter(lease, lease.token);
     } else {
       // It was asked for by somebody who has gone, for longer than the next one wants it.
-      void giveUp(this.parts, lease, 0, this.successorOf(lease)).then(() => {
+      const over = (): void => {
         lease.whenEnded?.();
         this.freed(lease);
-      });
+      };
+      void giveUp(this.parts, lease, 0, this.successorOf(lease), over);
     }
     this.settle();
   }
@@ -209,7 +214,10 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
   }
 
   rejoined(contender: Contender): void {
-    for (const other of this.contenders()) if (other !== contender) other.ask();
+    if (this.asksAround || this.fair.size === 0) return;
+    this.asksAround = true;
+    const others = [...this.contenders()].filter((other) => other !== contender);
+    this.parts.inbox.spread(others, () => (this.asksAround = false));
   }
 
   private get oldest(): Contender | undefined {

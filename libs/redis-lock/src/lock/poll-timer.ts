@@ -5,6 +5,9 @@ import { runOutsideScopes } from './scope.js';
 /** A question that is open for more than this part of the command timeout tells that the store is out of reach. */
 export const UNREACHABLE = 0.5;
 
+/** How long before a deadline the last question leaves, as a part of the command timeout: in time to be missed. */
+const LATEST = 1.5 * UNREACHABLE;
+
 /** Whose questions a timer repeats. */
 export interface PollTimerOwner {
   /** Those who wait now. */
@@ -68,12 +71,14 @@ export class PollTimer {
 
   /**
    * When to ask for the last time before a caller's deadline, so that it is known then whether the store is there; never
-   * where the newest question is late enough for that, or the time too short to tell.
+   * where the newest question is late enough for that, or the time too short to tell. As late as possible, so that one
+   * question does for all whose deadlines are close.
    */
   private lastQuestionFor(patience: Patience): number {
     const beforeMs = Math.min(this.commandTimeoutMs, 0.6 * patience.limitMs);
     const deadline = performance.now() + patience.remainingMs;
     const isKnown = this.askedAt >= deadline - 1.05 * beforeMs;
-    return isKnown || beforeMs < 1.05 * UNREACHABLE * this.commandTimeoutMs ? Infinity : deadline - beforeMs;
+    if (isKnown || beforeMs < 1.05 * UNREACHABLE * this.commandTimeoutMs) return Infinity;
+    return deadline - Math.min(beforeMs, LATEST * this.commandTimeoutMs);
   }
 }

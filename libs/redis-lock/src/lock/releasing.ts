@@ -13,14 +13,16 @@ export type GiveUpOutcome = ReleaseReply['status'] | 'unknown';
  * outcome is `unknown` and it is given back in the background. Never rejects. A repeated release that finds nothing
  * counts as released if the lease was still running when the first one was sent: that one freed it.
  * @param successor queued in the same step. It hears the answer, or asks by itself.
+ * @param over is told of the outcome before the successor hears the answer.
  */
 export function giveUp(
   parts: ContenderParts,
   lease: Lease,
   minHoldMs: number,
-  successor?: Contender,
+  successor: Contender | undefined,
+  over: (outcome: GiveUpOutcome) => void,
 ): Promise<GiveUpOutcome> {
-  return new GivingUp(parts, lease, minHoldMs, successor).attempt(0);
+  return new GivingUp(parts, lease, minHoldMs, successor, over).attempt(0);
 }
 
 class GivingUp {
@@ -33,6 +35,7 @@ class GivingUp {
     private readonly lease: Lease,
     private readonly minHoldMs: number,
     private readonly successor: Contender | undefined,
+    private readonly over: (outcome: GiveUpOutcome) => void,
   ) {
     this.wasHeld = lease.remainingMs > 0;
   }
@@ -44,11 +47,17 @@ class GivingUp {
     const { minHoldMs, successor } = this;
     const next = successor?.asSuccessor();
     const reply = this.parts.store.release({ key, member, token, minHoldMs, successor: next?.successor });
-    if (successor && next) follow(reply, successor, next.attempt);
     const late = (): Error => new LockUnavailableError(key, 'the release was not answered');
     return this.parts.deadlines.limit(reply, left, late).then(
-      ({ status }) => (status === 'lost' && this.mayHaveFreedIt && this.wasHeld ? 'released' : status),
+      (answer) => {
+        const isOurs = answer.status === 'lost' && this.mayHaveFreedIt && this.wasHeld;
+        const outcome = isOurs ? 'released' : answer.status;
+        this.over(outcome);
+        if (next) successor?.heard(next.attempt, answer.successor);
+        return outcome;
+      },
       async (error: unknown) => {
+        if (next && successor) follow(reply, successor, next.attempt);
         if (next) successor?.overdue(next.attempt, error);
         if (error instanceof LockUnavailableError && !error.retryable) return this.later();
         if (!(error instanceof LockUnavailableError) || error.mayHaveRun) this.mayHaveFreedIt = true;
@@ -64,14 +73,15 @@ class GivingUp {
     await new Promise((resolve) => setTimeout(resolve, Math.min(backoffDelay(count, backoff), left)));
   }
 
-  private async later(): Promise<'unknown'> {
+  private later(): Promise<'unknown'> {
     const { key, member, token, leaseMs } = this.lease;
     this.parts.giveBack.add({ key, member, token, minHoldMs: this.minHoldMs, leaseMs });
-    return 'unknown';
+    this.over('unknown');
+    return Promise.resolve('unknown');
   }
 }
 
-/** The successor hears the answer to its end, however late. */
+/** The successor hears the answer, however late. */
 function follow(reply: Promise<ReleaseReply>, successor: Contender, attempt: Attempt): void {
   reply.then(
     (answer) => successor.heard(attempt, answer.successor),

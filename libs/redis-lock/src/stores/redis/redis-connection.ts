@@ -30,8 +30,9 @@ export class RedisConnection {
   private readonly redis: Redis;
   private readonly packets = new Packets();
   private readonly silence: SilenceWatch;
-  private ready: Promise<void>;
-  private becomeReady!: () => void;
+  /** Whether it became ready, or was closed before. */
+  private ready: Promise<boolean>;
+  private becomeReady!: (isReady: boolean) => void;
   private prepared = false;
   private lastError: unknown;
   private warnedOfOutage = false;
@@ -90,11 +91,13 @@ export class RedisConnection {
    */
   async untilReady(name: string, withinMs: number): Promise<void> {
     if (this.prepared) return;
-    await withTimeout(this.ready, withinMs, () => {
+    const isReady = await withTimeout(this.ready, withinMs, () => {
       const cause = this.lastError;
       const why = cause instanceof Error ? ` (${cause.message})` : '';
       return new LockUnavailableError(name, `Redis is out of reach${why}`, { cause, mayHaveRun: false });
     });
+    if (!isReady)
+      throw new LockUnavailableError(name, 'the client was closed', { mayHaveRun: false, retryable: false });
   }
 
   /**
@@ -107,18 +110,21 @@ export class RedisConnection {
     await withTimeout(this.redis.publish(channel, ''), commandTimeoutMs, () => new Error('not answered'));
   }
 
+  /** Whoever waits for the connection gives up. */
   async close(): Promise<void> {
+    this.becomeReady(false);
     await closeRedis(this.redis, this.options.commandTimeoutMs);
   }
 
   private send(command: string, args: unknown[], name: string, stillWanted?: () => boolean): Promise<unknown> {
-    if (stillWanted?.() === false) return Promise.reject(notWanted(name));
-    this.packets.writing(this.redis.stream, this.silence.unanswered > 0);
+    const isBusy = this.silence.unanswered > 0;
     this.silence.asked();
+    if (stillWanted?.() === false) return Promise.reject(notWanted(name));
+    this.packets.writing(this.redis.stream, isBusy);
     return this.redis.sendCommand(new Command(command, args as string[], AS_TEXT)) as Promise<unknown>;
   }
 
-  private whenPrepared(): Promise<void> {
+  private whenPrepared(): Promise<boolean> {
     return new Promise((resolve) => (this.becomeReady = resolve));
   }
 
@@ -141,7 +147,7 @@ export class RedisConnection {
     this.warnedOfOutage = false;
     this.lastError = undefined;
     this.prepared = true;
-    this.becomeReady();
+    this.becomeReady(true);
     void this.warnOfEviction();
   }
 

@@ -128,6 +128,7 @@ export const grantChecks: Record<string, (bench: Bench, client: ContractClient) 
 
     assert.deepEqual(await alone.renew(first, token), { status: 'gone' });
     assert.ok(await alone.isFree(), 'a renewal revives nothing');
+    assert.deepEqual(await alone.release(first, { token }), { status: 'lost' }, 'nor is there anything to release');
     assert.ok(acquiredInFull(await alone.acquire(first)).token > token, 'an acquire does not adopt it');
 
     const reply = held(await asked.acquire('a'));

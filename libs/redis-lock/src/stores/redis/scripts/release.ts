@@ -1,7 +1,7 @@
 import type { ReleaseReply } from '../../lock-store.js';
 import { acquiredReply, heldReply, type HeldAnswer } from '../replies.js';
 import { defineScript } from '../script.js';
-import { CLOCK, CURRENT, OWN, QUEUE, REST_FIELD } from './shared.js';
+import { CLOCK, CURRENT, OWN, QUEUE, REST_FIELD, UNTIL_FIELD } from './shared.js';
 
 type ReleaseAnswer =
   | [status: ReleaseReply['status']]
@@ -33,14 +33,18 @@ export const releaseScript = defineScript<
 >(
   /* lua */ `
 local member, successor = ARGV[1], ARGV[4]
-local released = false
+local held, voidAt
 if ARGV[2] ~= '' and ARGV[3] == '0' then
-  released = redis.call('HEXISTS', KEYS[1], member .. '/' .. ARGV[2]) == 1
-  if released then redis.call('DEL', KEYS[1]) end
-  if not successor and redis.call('EXISTS', KEYS[2]) == 0 then return {released and 'released' or 'lost'} end
+  held, voidAt = unpack(redis.call('HMGET', KEYS[1], member .. '/' .. ARGV[2], '${UNTIL_FIELD}'))
+  if not voidAt and not successor and redis.call('EXISTS', KEYS[2]) == 0 then
+    if held then redis.call('DEL', KEYS[1]) end
+    return {held and 'released' or 'lost'}
+  end
 end
 ${CLOCK}${OWN}${CURRENT}${QUEUE}
 local lease = tonumber(ARGV[5])
+local released = held and (not voidAt or now < voidAt * 1000)
+if released then redis.call('DEL', KEYS[1]) end
 if not released then
   local field, left = current()
   local owner, token = split(field)
