@@ -90,7 +90,7 @@ describeWithRedisServer('Pub/sub that the server forbids', () => {
       proxy.letGo('commands');
       await waitFor(async () => (await queueOf(fixture, 'order')).length === 0);
       for (const lock of locks) await lock.release();
-      for (const acquiring of [first, second]) await (await acquiring).release();
+      for (const acquiring of [first, second]) expect(await (await acquiring).release()).toBe('released');
       await fixture.expectNothingLeft();
     } finally {
       proxy.close();
