@@ -14,6 +14,7 @@ const broken = 'test/docs/broken.md';
 const pages = [
   'README.md',
   npmPage,
+  'docs/benchmark.md',
   'docs/choosing.md',
   'docs/protocol.md',
   'CHANGELOG.md',
