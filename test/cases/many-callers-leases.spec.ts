@@ -91,7 +91,8 @@ describeWithRedisServer('Many callers and their leases', () => {
         return { from: performance.now(), lock: await acquiring };
       })();
       const lease = await fixture.lease('order');
-      expect(lease + (performance.now() - from)).toBeGreaterThanOrEqual(least);
+      // Redis tells whole milliseconds, by another clock.
+      expect(lease + (performance.now() - from)).toBeGreaterThan(least - 10);
       expect(await one).toMatchObject({ code: 'LOCK_ABORTED' });
       await lock.release();
       await waitFor(async () => fixture.isFree('order'));
