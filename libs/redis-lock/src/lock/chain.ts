@@ -67,7 +67,7 @@ export class Chain<T extends object> implements Iterable<T> {
   *[Symbol.iterator](): Generator<T> {
     const links: Link<T>[] = [];
     for (let link = this.head; link; link = link.next) links.push(link);
-    // Not taken apart: an element may be taken out while another one is looked at.
+    // The value is looked at when it is its turn: it may have been taken out since.
     for (const link of links) if (link.value !== undefined) yield link.value;
   }
 }

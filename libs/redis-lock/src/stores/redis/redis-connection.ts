@@ -118,6 +118,7 @@ export class RedisConnection {
 
   private send(command: string, args: unknown[], name: string, stillWanted?: () => boolean): Promise<unknown> {
     const isBusy = this.silence.unanswered > 0;
+    // Whoever is rejected here is answered as well.
     this.silence.asked();
     if (stillWanted?.() === false) return Promise.reject(notWanted(name));
     this.packets.writing(this.redis.stream, isBusy);

@@ -43,9 +43,9 @@ if ARGV[2] ~= '' and ARGV[3] == '0' then
 end
 ${CLOCK}${OWN}${CURRENT}${QUEUE}
 local lease = tonumber(ARGV[5])
-local released = held and (not voidAt or now < voidAt * 1000)
-if released then redis.call('DEL', KEYS[1]) end
-if not released then
+if held and (not voidAt or now < voidAt * 1000) then
+  redis.call('DEL', KEYS[1])
+else
   local field, left = current()
   local owner, token = split(field)
   if ARGV[2] == '' then redis.call('ZREM', KEYS[2], member, member .. '!') end
