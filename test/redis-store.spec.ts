@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Cluster, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import {
   createLockClient,
   LockArgumentError,
@@ -486,13 +486,12 @@ describe('A connection that is none', () => {
     expect((error as Error).message).toMatch(/option "connection" is .*, but must be/is);
   });
 
-  test('is refused before anything is opened: an ioredis Cluster', () => {
-    const cluster = new Cluster([{ port: 1 }], { lazyConnect: true });
-    const error = refusal(cluster);
-    expect(error).toBeInstanceOf(LockArgumentError);
-    expect((error as Error).message).toContain('Cluster are not supported');
-    expect(cluster.status).toBe('wait');
-    cluster.disconnect();
+  test('is refused before anything is opened: a Cluster without nodes', () => {
+    expect(refusal({ cluster: [] })).toBeInstanceOf(LockArgumentError);
+  });
+
+  test('names ioredis to whoever gives the client of another library', () => {
+    expect((refusal(nodeRedis) as Error).message).toMatch(/node-redis, are not supported; .* make an ioredis client/);
   });
 
   test('does not tell its password', () => {

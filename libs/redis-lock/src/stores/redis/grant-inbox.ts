@@ -4,25 +4,27 @@ import { runOutsideScopes } from '../../lock/scope.js';
 import { withTimeout } from '../../lock/timeout.js';
 import type { GrantInbox, GrantListener } from '../lock-store.js';
 import { inboxPrefix, keyOf } from './physical-key.js';
-import type { RedisConnection } from './redis-connection.js';
-import { closeRedis, openRedis, type RedisConnectionSource } from './redis-options.js';
+import { closeRedis } from './redis-options.js';
+import type { Servers } from './servers.js';
 
 export interface RedisGrantInboxOptions {
-  readonly source: RedisConnectionSource;
   readonly prefix: string;
   readonly instance: string;
   readonly commandTimeoutMs: number;
   readonly logger: LockLogger;
-  /** Where commands go. */
-  readonly commands: RedisConnection;
+  readonly servers: Servers;
   readonly listener: GrantListener;
 }
+
+/** How long after its connection has ended for good the inbox is opened anew, in ms. */
+const RECONNECT_MS = 100;
 
 /** The channel of one client, on a connection of its own, which is made when somebody waits for the first time. */
 export class RedisGrantInbox implements GrantInbox {
   usable = true;
   private readonly channel: string;
   private redis: Redis | undefined;
+  private reconnecting: NodeJS.Timeout | undefined;
   private connections = 0;
   private opening = false;
   private closed = false;
@@ -32,39 +34,57 @@ export class RedisGrantInbox implements GrantInbox {
   }
 
   get generation(): number {
-    return this.connections + this.options.commands.generation;
+    return this.connections + this.options.servers.generation;
   }
 
   open(): void {
     if (!this.usable || this.closed) return;
-    if (!this.redis) this.redis = runOutsideScopes(() => this.connect());
-    else if (this.redis.status === 'ready') void this.subscribe(this.redis);
+    if (this.redis?.status === 'ready') return void this.subscribe(this.redis);
+    if (this.redis || this.reconnecting) return;
+    this.redis = runOutsideScopes(() => this.connect());
+    if (!this.redis) this.openLater();
   }
 
   async close(): Promise<void> {
     this.closed = true;
+    clearTimeout(this.reconnecting);
     if (this.redis) await closeRedis(this.redis, this.options.commandTimeoutMs);
   }
 
-  private connect(): Redis {
-    const redis = openRedis(this.options.source, this.options.commandTimeoutMs);
+  private connect(): Redis | undefined {
+    const redis = this.options.servers.openInbox();
+    if (!redis) return undefined;
     // The connection for commands says what is wrong with Redis; here the same would be said twice.
     redis.on('error', () => undefined);
     redis.on('ready', () => void this.subscribe(redis));
     redis.on('close', () => this.connections++);
+    redis.once('end', () => this.openLater());
     redis.on('message', (_, message: string) => this.receive(message));
     return redis;
+  }
+
+  /** Through another server, if there are several. */
+  private openLater(): void {
+    this.redis = undefined;
+    if (this.closed) return;
+    const ms = RECONNECT_MS * (0.5 + Math.random());
+    runOutsideScopes(() => {
+      this.reconnecting = setTimeout(() => {
+        this.reconnecting = undefined;
+        this.open();
+      }, ms);
+    });
   }
 
   /** Subscribes, or makes sure of it: a server that dropped the subscription, or is gone unnoticed, is found out. */
   private async subscribe(redis: Redis): Promise<void> {
     if (this.opening) return;
     this.opening = true;
-    const { commandTimeoutMs, commands, listener } = this.options;
+    const { commandTimeoutMs, servers, listener } = this.options;
     const { connections } = this;
     try {
       await withTimeout(redis.subscribe(this.channel), commandTimeoutMs, () => new Error('not answered'));
-      await commands.askPermissionToPublish(this.channel);
+      await servers.askPermissionToPublish(this.channel);
       if (!this.closed && connections === this.connections) listener.opened();
     } catch (error) {
       if (isForbidden(error)) this.refuse(error);

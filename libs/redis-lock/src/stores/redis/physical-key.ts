@@ -34,8 +34,14 @@ export function inboxPrefix(prefix: string): string {
   return `${prefix}:inbox:`;
 }
 
+/** The counter of the fencing tokens. */
 export function fenceKey(prefix: string): string {
   return `${prefix}:fence`;
+}
+
+/** In a Cluster there is one for each slot, under a tag that stands for it. */
+export function clusterFenceKey(prefix: string, slotTag: string): string {
+  return `${fenceKey(prefix)}:{${slotTag}}`;
 }
 
 function escape(text: string): string {

@@ -3,18 +3,22 @@ import type { LockLogger } from '../../lock/lock-events.js';
 import { LockUnavailableError, notWanted } from '../../lock/lock.errors.js';
 import { withTimeout } from '../../lock/timeout.js';
 import { Packets } from './packets.js';
+import { fenceKey } from './physical-key.js';
 import { toUnavailable } from './redis-errors.js';
-import { closeRedis, openRedis, type RedisConnectionSource } from './redis-options.js';
+import { closeRedis, openRedis, type RedisServerSource } from './redis-options.js';
 import type { Script } from './script.js';
+import type { Servers } from './servers.js';
 import { ServerClock } from './server-clock.js';
 import { SilenceWatch } from './silence.js';
 
 export interface RedisConnectionOptions {
-  readonly source: RedisConnectionSource;
+  readonly source: RedisServerSource;
   readonly commandTimeoutMs: number;
   readonly logger: LockLogger;
   /** Loaded whenever the connection is made anew. */
   readonly scripts: readonly { readonly lua: string }[];
+  /** Called when the connection breaks. */
+  readonly onBroken?: () => void;
 }
 
 const AS_TEXT = { replyEncoding: 'utf8' } as const;
@@ -23,7 +27,7 @@ const AS_TEXT = { replyEncoding: 'utf8' } as const;
  * One connection of ours to one Redis. Scripts are sent only while it is ready; whoever comes earlier waits for that,
  * bounded.
  */
-export class RedisConnection {
+export class RedisConnection implements Servers {
   readonly clock = new ServerClock();
   /** How often the connection has broken. */
   generation = 0;
@@ -52,9 +56,18 @@ export class RedisConnection {
     return this.prepared;
   }
 
+  nodeOf(): this {
+    return this;
+  }
+
+  fenceOf(prefix: string): string {
+    return fenceKey(prefix);
+  }
+
   /**
    * Runs a script. Rejects at once when the connection breaks, and after the command timeout when it was not ready until
    * then; a command that was sent has no time limit here. `stillWanted` is asked before each time that it is sent.
+   * `asking`: this node of a Cluster is getting the slot, and must be told that we know.
    * @throws LockUnavailableError
    */
   run<Args extends readonly unknown[], Reply>(
@@ -63,10 +76,11 @@ export class RedisConnection {
     keys: readonly string[],
     args: Args,
     stillWanted?: () => boolean,
+    asking = false,
   ): Promise<Reply> {
     if (!this.prepared) {
       const ready = this.untilReady(name, this.options.commandTimeoutMs);
-      return ready.then(() => this.run(script, name, keys, args, stillWanted));
+      return ready.then(() => this.run(script, name, keys, args, stillWanted, asking));
     }
     const all: unknown[] = [script.sha, keys.length, ...keys, ...args];
     const read = (answer: unknown): Reply => {
@@ -77,10 +91,12 @@ export class RedisConnection {
       this.silence.answered();
       throw toUnavailable(name, error);
     };
+    if (asking) this.ask();
     return this.send('evalsha', all, name, stillWanted).then(read, (error: unknown) => {
       if (!isNoScript(error)) return refuse(error);
       this.silence.answered();
       all[0] = script.lua;
+      if (asking) this.ask();
       return this.send('eval', all, name, stillWanted).then(read, refuse);
     });
   }
@@ -110,6 +126,10 @@ export class RedisConnection {
     await withTimeout(this.redis.publish(channel, ''), commandTimeoutMs, () => new Error('not answered'));
   }
 
+  openInbox(): Redis {
+    return openRedis(this.options.source, this.options.commandTimeoutMs);
+  }
+
   /** Whoever waits for the connection gives up. */
   async close(): Promise<void> {
     this.becomeReady(false);
@@ -123,6 +143,11 @@ export class RedisConnection {
     if (stillWanted?.() === false) return Promise.reject(notWanted(name));
     this.packets.writing(this.redis.stream, isBusy);
     return this.redis.sendCommand(new Command(command, args as string[], AS_TEXT)) as Promise<unknown>;
+  }
+
+  /** Said for the command that follows. */
+  private ask(): void {
+    this.redis.asking().catch(() => undefined);
   }
 
   private whenPrepared(): Promise<boolean> {
@@ -154,6 +179,7 @@ export class RedisConnection {
 
   private onClose(): void {
     this.generation++;
+    this.options.onBroken?.();
     if (!this.prepared) return;
     this.prepared = false;
     this.ready = this.whenPrepared();

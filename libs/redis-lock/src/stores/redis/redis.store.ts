@@ -14,13 +14,15 @@ import type {
   RenewReply,
 } from '../lock-store.js';
 import { RedisGrantInbox } from './grant-inbox.js';
-import { fenceKey, physicalKey, queueKey } from './physical-key.js';
+import { physicalKey, queueKey } from './physical-key.js';
+import { ClusterConnection } from './cluster-connection.js';
 import { RedisConnection } from './redis-connection.js';
-import type { RedisConnectionSource } from './redis-options.js';
+import { isCluster, type RedisConnectionSource } from './redis-options.js';
 import { acquireScript } from './scripts/acquire.js';
 import { inspectScript } from './scripts/inspect.js';
 import { releaseScript } from './scripts/release.js';
 import { renewScript } from './scripts/renew.js';
+import type { Servers } from './servers.js';
 
 export interface RedisLockStoreOptions {
   readonly connection: RedisConnectionSource;
@@ -29,16 +31,19 @@ export interface RedisLockStoreOptions {
   readonly logger: LockLogger;
 }
 
-/** Locks in one Redis: a hash a lock and a sorted set of who waits for it, changed by one script a command. */
+/** Locks in one Redis or Cluster: a hash a lock and a sorted set of who waits for it, changed by one script a command. */
 export class RedisLockStore implements LockStore {
-  private readonly connection: RedisConnection;
+  private readonly servers: Servers;
   private readonly opened = new Set<GrantInbox>();
 
   /** @throws LockArgumentError when `connection` is none. */
   constructor(private readonly options: RedisLockStoreOptions) {
     const { connection, commandTimeoutMs, logger } = options;
     const scripts = [acquireScript, releaseScript, renewScript, inspectScript];
-    this.connection = new RedisConnection({ source: connection, commandTimeoutMs, logger, scripts });
+    const shared = { commandTimeoutMs, logger, scripts };
+    this.servers = isCluster(connection)
+      ? new ClusterConnection({ ...shared, source: connection })
+      : new RedisConnection({ ...shared, source: connection });
   }
 
   acquire(command: AcquireCommand): Promise<AcquireReply> {
@@ -50,50 +55,52 @@ export class RedisLockStore implements LockStore {
     const args = next
       ? ([member, held, minHoldMs, next.member, next.leaseMs, arrivalOf(next), markOf(next)] as const)
       : ([member, held, minHoldMs] as const);
-    return this.connection.run(releaseScript, key, this.keysOf(key), args);
+    return this.servers.run(releaseScript, key, this.keysOf(key), args);
   }
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
     return commands.map(({ key, member, token, leaseMs }) => {
-      const lock = [physicalKey(this.options.prefix, key)];
-      return this.connection.run(renewScript, key, lock, [`${member}/${token}`, leaseMs]);
+      const lock = physicalKey(this.options.prefix, key);
+      return this.servers.run(renewScript, key, [lock], [`${member}/${token}`, leaseMs]);
     });
   }
 
   inspect(key: string): Promise<LockState> {
     const [lock, queue] = this.keysOf(key);
-    return this.connection.run(inspectScript, key, [lock, queue], []);
+    return this.servers.run(inspectScript, key, [lock, queue], []);
   }
 
   grants(instance: string, listener: GrantListener): GrantInbox {
-    const { connection: source, prefix, commandTimeoutMs, logger } = this.options;
-    const commands = this.connection;
-    const inbox = new RedisGrantInbox({ source, prefix, instance, commandTimeoutMs, logger, commands, listener });
+    const { prefix, commandTimeoutMs, logger } = this.options;
+    const { servers } = this;
+    const inbox = new RedisGrantInbox({ prefix, instance, commandTimeoutMs, logger, servers, listener });
     this.opened.add(inbox);
     return inbox;
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.connection.close(), ...[...this.opened].map(async (inbox) => inbox.close())]);
+    await Promise.all([this.servers.close(), ...[...this.opened].map(async (inbox) => inbox.close())]);
   }
 
   /** A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time. */
   private ask(command: AcquireCommand, called: number, wasLate = false): Promise<AcquireReply> {
-    const { connection } = this;
     const { key, member, leaseMs, withinMs, queue, stillWanted } = command;
     const sent = performance.now();
     const left = withinMs - (sent - called);
     if (left <= 0) return Promise.reject(tooLate(command));
-    if (!connection.isReady) {
-      return connection.untilReady(key, left).then(() => this.ask(command, called, wasLate));
+    const keys = this.keysOf(key);
+    const [lock] = keys;
+    const node = this.servers.nodeOf(lock);
+    if (!node?.isReady) {
+      return this.servers.untilReady(key, left, lock).then(() => this.ask(command, called, wasLate));
     }
-    const notAfter = connection.clock.in(left);
+    const notAfter = node.clock.in(left);
     const args = queue
       ? ([member, leaseMs, notAfter, arrivalOf(queue), markOf(queue)] as const)
       : ([member, leaseMs, notAfter] as const);
-    return connection.run(acquireScript, key, this.keysOf(key), args, stillWanted).then((reply) => {
+    return this.servers.run(acquireScript, key, keys, args, stillWanted).then((reply) => {
       if (reply.status !== 'late') return reply;
-      connection.clock.learn(reply.serverTimeUs, sent);
+      this.servers.nodeOf(lock)?.clock.learn(reply.serverTimeUs, sent);
       if (wasLate) throw tooLate(command);
       return this.ask(command, called, true);
     });
@@ -101,7 +108,7 @@ export class RedisLockStore implements LockStore {
 
   private keysOf(key: string): [lock: string, queue: string, fence: string] {
     const lock = physicalKey(this.options.prefix, key);
-    return [lock, queueKey(lock), fenceKey(this.options.prefix)];
+    return [lock, queueKey(lock), this.servers.fenceOf(this.options.prefix, lock)];
   }
 }
 

@@ -78,11 +78,14 @@ end
  *
  * `answer(member, place, rejoined)`: what a member is told that does not own the lock.
  *
- * KEYS  1 lock, 2 queue, 3 fence; the names of inboxes begin as that of the fence does
+ * KEYS  1 lock, 2 queue, 3 fence; the names of inboxes begin as that of the fence does. In a Cluster that ends with the
+ *       tag of a slot; a node counts its own subscribers only, so that it is not asked.
  */
 export const QUEUE = /* lua */ `
-local function inboxOf(member) return string.sub(KEYS[3], 1, -6) .. 'inbox:' .. instanceOf(member) end
+local prefix, slot = string.match(KEYS[3], '^(.*:)fence(.*)$')
+local function inboxOf(member) return prefix .. 'inbox:' .. instanceOf(member) end
 local function listeners(inbox)
+  if slot ~= '' then return -1 end
   local reply = redis.pcall('PUBSUB', 'NUMSUB', inbox)
   return reply.err and -1 or tonumber(reply[2])
 end

@@ -1,0 +1,16 @@
+import slotOf from 'cluster-key-slot';
+
+const tags: string[] = [];
+let tried = 0;
+
+export { slotOf };
+
+/** The hash tag that stands for a slot of a Cluster: the smallest number, in base 36, that is hashed to it. */
+export function tagOf(slot: number): string {
+  for (;;) {
+    const known = tags[slot];
+    if (known !== undefined) return known;
+    const tag = (tried++).toString(36);
+    tags[slotOf(tag)] ??= tag;
+  }
+}
