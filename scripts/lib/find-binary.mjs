@@ -1,5 +1,5 @@
 // Where the servers' programs are. Debian keeps daemons in /usr/sbin, which is not on every user's PATH.
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 const usualFolders = [
@@ -42,6 +42,20 @@ export function findBinary(...names) {
 
 export function findRedisServer() {
   return findBinary('redis-server', 'valkey-server');
+}
+
+export function findValkeyServer() {
+  return findBinary('valkey-server');
+}
+
+/** libfaketime for programs with threads, to be preloaded; on Linux only. */
+export function findFaketime() {
+  if (process.platform !== 'linux') return undefined;
+  const folders = ['/usr/lib', '/usr/lib64', '/usr/local/lib'].filter(existsSync);
+  return folders
+    .flatMap((folder) => [folder, ...readdirSync(folder).map((name) => join(folder, name))])
+    .map((folder) => join(folder, 'faketime/libfaketimeMT.so.1'))
+    .find(existsSync);
 }
 
 /** @returns {MariadbBinaries | undefined} */

@@ -1,3 +1,4 @@
+import { clockOffsetEnv, forgetSharedClock } from './clock-offset.mjs';
 import { findRedisServer } from './find-binary.mjs';
 import { ServerProcess, startServer } from './server-process.mjs';
 
@@ -5,16 +6,19 @@ import { ServerProcess, startServer } from './server-process.mjs';
 export class RedisServer extends ServerProcess {
   #program;
   #args;
+  #clockOffset;
 
   /**
    * @param {string} program
    * @param {number} port
    * @param {string[]} args
+   * @param {string} [clockOffset]
    */
-  constructor(program, port, args) {
+  constructor(program, port, args, clockOffset) {
     super(port);
     this.#program = program;
     this.#args = args;
+    this.#clockOffset = clockOffset;
   }
 
   get url() {
@@ -28,20 +32,33 @@ export class RedisServer extends ServerProcess {
       program: this.#program,
       args: [...own.split(' '), '--save', '', ...this.#args],
       ready: /Ready to accept connections/,
+      env: this.#clockOffset === undefined ? undefined : clockOffsetEnv(this.#clockOffset),
     };
+  }
+
+  /** @override */
+  async start() {
+    await super.start();
+    if (this.#clockOffset !== undefined) forgetSharedClock(this.pid);
   }
 }
 
 /**
+ * @typedef {object} StartRedisOptions
+ * @property {string[]} [args] more of `redis-server`'s arguments; they win over ours. Leave its log as it is: it says
+ *   when the server is ready
+ * @property {number} [port] default: a free one
+ * @property {string} [program] another server's program, such as `findValkeyServer()`
+ * @property {string} [clockOffset] how far its wall clock is off, such as `+30s`; its monotonic clock is
+ *   not. For `redis-server` only: Valkey mixes two allocators' memory then
+ */
+
+/**
  * Starts a private Redis and returns when it accepts commands.
  *
- * @param {object} [options]
- * @param {string[]} [options.args] more of `redis-server`'s arguments; they win over ours. Leave its log as it is: it
- *   says when the server is ready
- * @param {number} [options.port] default: a free one
+ * @param {StartRedisOptions} [options]
  */
-export function startRedis({ args = [], port } = {}) {
-  const program = findRedisServer();
+export async function startRedis({ args = [], port, program = findRedisServer(), clockOffset } = {}) {
   if (!program) throw new Error('There is no redis-server (or valkey-server) here: run node scripts/setup.mjs');
-  return startServer((free) => new RedisServer(program, free, args), port);
+  return startServer((free) => new RedisServer(program, free, args, clockOffset), port);
 }

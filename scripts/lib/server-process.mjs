@@ -46,7 +46,7 @@ export class ServerProcess {
    * How it is started, and what it prints once it accepts commands.
    *
    * @protected
-   * @returns {{ program: string, args: string[], ready: RegExp }}
+   * @returns {{ program: string, args: string[], ready: RegExp, env?: NodeJS.ProcessEnv }} `env`: beside our own
    */
   command() {
     throw new Error('Not implemented');
@@ -55,9 +55,14 @@ export class ServerProcess {
   /** Starts it, and returns when it accepts commands. */
   async start() {
     if (this.#stopping || this.#child) throw new Error(`The server at port ${this.port} runs, or was stopped for good`);
-    const { program, args, ready } = this.command();
+    const { program, args, ready, env } = this.command();
     // Detached: Ctrl-C in a terminal goes to us alone, so that we can finish our work before the servers end.
-    const child = spawn(program, args, { cwd: this.directory, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const child = spawn(program, args, {
+      cwd: this.directory,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
     this.#child = child;
     this.#output = '';
     this.#janitor.watch(child.pid);

@@ -1,25 +1,13 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { aptEnv as env, mayUseApt, withoutServices } from './apt.mjs';
 import { findBinary, findMariadb, findRedisServer } from './find-binary.mjs';
 import { run } from './run.mjs';
 
-// Debian asks this file before it starts the service of a package that it installs: 101 is "don't".
-const policy = '/usr/sbin/policy-rc.d';
-
 /** @param {string[]} packages */
-async function installWithApt(packages) {
-  const ours = !existsSync(policy);
-  const clean = () => ours && rmSync(policy, { force: true });
-  const interrupted = () => process.exit(130);
-  if (ours) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
-  process.on('exit', clean).on('SIGINT', interrupted).on('SIGTERM', interrupted);
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  try {
+function installWithApt(packages) {
+  return withoutServices(async () => {
     await run('apt-get', ['update', '-q'], { attempts: 2, env });
     await run('apt-get', ['install', '-qy', '--no-install-recommends', ...packages], { attempts: 2, env });
-  } finally {
-    clean();
-    process.off('exit', clean).off('SIGINT', interrupted).off('SIGTERM', interrupted);
-  }
+  });
 }
 
 /**
@@ -46,7 +34,7 @@ export async function setUpServers() {
   if (!process.env.DATABASE_URL && !findMariadb()) packages.push('mariadb-server');
   if (packages.length === 0) return;
   const missing = packages.join(' and ');
-  if (!findBinary('apt-get') || process.getuid?.() !== 0) {
+  if (!mayUseApt()) {
     throw new Error(`${missing} not found. This installs what is missing:\n\n  ${advice(packages)}\n`);
   }
   console.log(`Installing ${missing} with apt-get …`);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
-import { findMariadb, findRedisServer } from '../../scripts/lib/servers.mjs';
+import { findFaketime, findMariadb, findRedisServer, findValkeyServer } from '../../scripts/lib/servers.mjs';
 
 /** The Redis that all tests share; see `uniquePrefix`. A test that harms its server starts one of its own. */
 export function sharedRedisUrl(): string {
@@ -36,3 +36,12 @@ export const describeWithRedisServer = describeIf(findRedisServer() !== undefine
 
 /** A `describe` whose tests start a private MariaDB. */
 export const describeWithMariadb = describeIf(findMariadb() !== undefined, 'mariadbd');
+
+/** A `describe` whose tests start private Valkey servers. */
+export const describeWithValkey = describeIf(findValkeyServer() !== undefined, 'valkey-server');
+
+/** A `describe` whose tests start private Redis servers with a wrong clock. */
+export const describeWithFaketime = describeIf(
+  findFaketime() !== undefined && Boolean(findRedisServer()?.endsWith('redis-server')),
+  'libfaketime and redis-server',
+);
