@@ -1,10 +1,11 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MemoryLockStore, type LockStore } from 'nestjs-redis-lock';
 import { storeContract } from 'nestjs-redis-lock/testing';
 import { NO_INBOX, type GrantInbox, type GrantListener } from '../libs/redis-lock/src/stores/lock-store.js';
 import { RedisLockStore } from '../libs/redis-lock/src/stores/redis/redis.store.js';
 import { Store } from './store-contract/store.js';
-import { describeWithRedis, sharedRedisUrl, uniquePrefix } from './support/redis.js';
+import { findValkeyServer, startRedis, type RedisServer } from '../scripts/lib/servers.mjs';
+import { describeWithRedis, describeWithValkey, sharedRedisUrl, uniquePrefix } from './support/redis.js';
 
 function testContract(open: () => LockStore): void {
   const checks = storeContract(async () => {
@@ -20,16 +21,27 @@ describe('The contract on the memory store', () => {
   testContract(() => new MemoryLockStore());
 });
 
-describeWithRedis('The contract on the Redis store', () => {
-  testContract(() => {
-    const logger = { warn: () => {} };
-    return new RedisLockStore({
-      connection: sharedRedisUrl(),
-      prefix: uniquePrefix(),
-      commandTimeoutMs: 10_000,
-      logger,
-    });
+function redisStore(connection: string): LockStore {
+  return new RedisLockStore({
+    connection,
+    prefix: uniquePrefix(),
+    commandTimeoutMs: 10_000,
+    logger: { warn: () => {} },
   });
+}
+
+describeWithRedis('The contract on the Redis store', () => {
+  testContract(() => redisStore(sharedRedisUrl()));
+});
+
+describeWithValkey('The contract on the Redis store with Valkey', () => {
+  let valkey: RedisServer;
+  beforeAll(async () => {
+    valkey = await startRedis({ program: findValkeyServer() });
+  });
+  afterAll(async () => valkey.stop());
+
+  testContract(() => redisStore(valkey.url));
 });
 
 describe('The contract on a store that cannot tell anybody anything', () => {

@@ -68,6 +68,12 @@ export class CommandLog {
     return (await this.scripts()).filter((name) => name === script).length;
   }
 
+  /** The names of all commands until now, in lower case. */
+  async names(): Promise<(string | undefined)[]> {
+    await this.complete();
+    return this.commands.map(({ command }) => command[0]?.toLowerCase());
+  }
+
   /** What came over the connection that a client has now. */
   async sentBy(redis: Redis): Promise<string[][]> {
     await this.complete();

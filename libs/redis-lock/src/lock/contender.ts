@@ -5,6 +5,7 @@ import {
   type AcquiredReply,
   type HeldReply,
   type LockStore,
+  type ReplicaDemand,
   type Successor,
 } from '../stores/lock-store.js';
 import { backoffDelay } from './backoff.js';
@@ -41,6 +42,8 @@ export interface Wish {
   readonly withinMs: number;
   /** A grant is not enough to begin with: its lease must have its whole length first. */
   readonly confirmed: boolean;
+  /** Which replicas must have the lock first. */
+  readonly replicas: ReplicaDemand | undefined;
 }
 
 /** Whom a contender stands for. */
@@ -275,6 +278,7 @@ export class Contender implements GrantReceiver {
   }
 
   private suffices({ confirmed, leaseMs }: Lease, wish: Wish): boolean {
+    if (wish.replicas) return false;
     if (confirmed && leaseMs >= wish.leaseMs) return true;
     if (wish.confirmed) return false;
     return !confirmed || (this.shortestAskedMs >= wish.leaseMs && leaseMs > ENOUGH * wish.leaseMs);
@@ -286,20 +290,24 @@ export class Contender implements GrantReceiver {
     this.lease = lease;
     const { store, settings, deadlines } = this.parts;
     const { key, member, token } = lease;
-    this.wish(this.owner.wishOf(this).leaseMs);
+    const wish = this.owner.wishOf(this);
+    const { replicas } = wish;
+    this.wish(wish.leaseMs);
     // With a lease that drift alone uses up, there is nothing to make sure of.
     if (this.leaseMs <= driftOf(this.leaseMs)) return this.again(leaseTooShort(key));
     const sent = now();
     try {
-      const [answer] = store.renew([{ key, member, token, leaseMs: this.leaseMs }]);
+      const [answer] = store.renew([{ key, member, token, leaseMs: this.leaseMs, replicas }]);
+      const limitMs = settings.commandTimeoutMs + (replicas?.timeoutMs ?? 0);
       const late = (): Error => new LockUnavailableError(key, 'a grant could not be confirmed in time');
-      const reply = answer && (await deadlines.limit(answer, settings.commandTimeoutMs, late));
+      const reply = answer && (await deadlines.limit(answer, limitMs, late));
       if (this.state !== 'confirming') return;
       if (reply?.status !== 'renewed') {
         this.highest = Math.max(this.highest, token);
         return this.again();
       }
       lease.renewed(sent, reply.remainingMs);
+      lease.replicas = replicas;
       if (lease.remainingMs > 0) this.obtain(lease);
       else this.again(leaseTooShort(key));
     } catch (error) {
@@ -355,7 +363,7 @@ export class Contender implements GrantReceiver {
         : new LockUnavailableError(this.key, 'the store failed', { cause: error, retryable: false });
     // A store that was only slow is there, and what it said before still stands.
     if (!reason.late || !this.seen) this.seen = reason;
-    if (!this.queues || !reason.retryable) return this.refuse(reason);
+    if (!this.queues || !reason.retryable || reason.acknowledged !== undefined) return this.refuse(reason);
     this.retryAfter(backoffDelay(this.failures++, this.parts.settings.backoff));
   }
 

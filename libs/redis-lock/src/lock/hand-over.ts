@@ -1,4 +1,4 @@
-import { RESERVED_TOKENS } from '../stores/lock-store.js';
+import { RESERVED_TOKENS, type ReplicaDemand } from '../stores/lock-store.js';
 import type { Hold } from './hold.js';
 import type { LockSettings } from './lock-settings.js';
 
@@ -7,7 +7,7 @@ const HAND_OVER_MS = 50;
 
 /**
  * Whether a holder may pass its lease on to a waiter of its own process without the store. Both must have asked for the
- * same lease, it must be renewed and not extended beyond that nor about to be, and neither may keep the key closed for a time; the bounds
+ * same lease and replicas, it must be renewed and not extended beyond that nor about to be, and neither may keep the key closed for a time; the bounds
  * let other processes in.
  */
 export function mayHandOver({ lease, settings: from, minHoldMs, extending }: Hold, to: LockSettings): boolean {
@@ -15,6 +15,7 @@ export function mayHandOver({ lease, settings: from, minHoldMs, extending }: Hol
     from.renew &&
     to.renew &&
     from.ttlMs === to.ttlMs &&
+    isSameDemand(from.replicas, to.replicas) &&
     minHoldMs === 0 &&
     extending === 0 &&
     to.minHoldMs === 0 &&
@@ -23,4 +24,8 @@ export function mayHandOver({ lease, settings: from, minHoldMs, extending }: Hol
     lease.remainingMs > lease.leaseMs / 2 &&
     (lease.leaseMs <= to.ttlMs || !lease.confirmed)
   );
+}
+
+export function isSameDemand(one: ReplicaDemand | undefined, other: ReplicaDemand | undefined): boolean {
+  return one?.ack === other?.ack && one?.timeoutMs === other?.timeoutMs;
 }

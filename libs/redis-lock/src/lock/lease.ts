@@ -1,4 +1,4 @@
-import { GRANT_CONFIRM_MS } from '../stores/lock-store.js';
+import { GRANT_CONFIRM_MS, type ReplicaDemand } from '../stores/lock-store.js';
 import { driftOf, elapsedSince, type Moment } from './clock.js';
 import type { Hold } from './hold.js';
 import type { Watched } from './watchdog.js';
@@ -15,6 +15,8 @@ export class Lease {
   watched: Watched | undefined;
   /** Set by who got it: called when it is given back or lost. */
   whenEnded: (() => void) | undefined;
+  /** What its replicas have acknowledged. */
+  replicas: ReplicaDemand | undefined;
   /** How often it was handed over in this process. */
   handOvers = 0;
   /** When this process got it, in ms of the monotonic clock. */

@@ -1,7 +1,7 @@
 import { GRANT_CONFIRM_MS, type HeldReply } from '../stores/lock-store.js';
 import { Chain, type Link } from './chain.js';
 import { Contender, type ContenderOwner, type ContenderParts, type Wish } from './contender.js';
-import { mayHandOver } from './hand-over.js';
+import { isSameDemand, mayHandOver } from './hand-over.js';
 import type { Hold } from './hold.js';
 import type { Lease } from './lease.js';
 import { leaseOf, type LockSettings } from './lock-settings.js';
@@ -152,6 +152,7 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
       leaseMs: waiter ? leaseOf(waiter.settings) : 1,
       withinMs: waiter && isAlone ? waiter.patience.remainingMs : Infinity,
       confirmed: waiter !== undefined && waiter.settings.minHoldMs > 0,
+      replicas: waiter?.settings.replicas,
     };
   }
 
@@ -163,11 +164,12 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
     this.contender = undefined;
     this.lease = lease;
     const next = this.waiters.first;
-    if (next && !isTooLong(lease, contender.longestAskedMs, leaseOf(next.settings))) {
+    const isAcknowledged = next && (!next.settings.replicas || isSameDemand(lease.replicas, next.settings.replicas));
+    if (isAcknowledged && !isTooLong(lease, contender.longestAskedMs, leaseOf(next.settings))) {
       next.place?.remove();
       next.enter(lease, lease.token);
     } else {
-      // It was asked for by somebody who has gone, for longer than the next one wants it.
+      // It was asked for by somebody who has gone, for longer than the next one wants it, or with fewer replicas.
       const over = (): void => {
         lease.whenEnded?.();
         this.freed(lease);
@@ -178,7 +180,9 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
   }
 
   refused(contender: Contender, reason: HeldReply | LockUnavailableError): void {
-    const refused = contender.only ? [contender.only] : [...this.waiters];
+    const isAboutReplicas = reason instanceof LockUnavailableError && reason.acknowledged !== undefined;
+    const concerned = contender.only ? [contender.only] : [...this.waiters];
+    const refused = isAboutReplicas ? concerned.filter(({ settings }) => settings.replicas) : concerned;
     if (!contender.place?.remove()) this.contender = undefined;
     for (const waiter of refused) {
       waiter.place?.remove();

@@ -51,11 +51,30 @@ export interface LockOptions {
    */
   reentrant?: boolean;
   /**
+   * Waits, before the work starts, until replicas have the lock too, which makes its loss in a failover rarer and not
+   * impossible: the replica that takes over may be another one. Renewals do not wait. Too few in time: the lock is
+   * given back, and the caller gets LockUnavailableError. `false` undoes the default of the client. Stores other than
+   * Redis have no replicas to wait for.
+   * @default false
+   */
+  replicas?: ReplicaOptions | false;
+  /**
    * What `run` does when its body returned but the lock was lost meanwhile: throw LockLostError, which carries the
    * result, or return it after the `lost` event.
    * @default 'throw'
    */
   onLost?: 'throw' | 'warn';
+}
+
+/** How many replicas must acknowledge a lock. */
+export interface ReplicaOptions {
+  /** So many, or as many as make a majority together with the master, of those that have been connected so far. */
+  ack: number | 'quorum';
+  /**
+   * How long to wait for them.
+   * @default '100ms'
+   */
+  timeout?: Duration;
 }
 
 /** The options of a client: what it works on, and the defaults of its locks. */
@@ -108,6 +127,8 @@ export const DEFAULTS = {
   fair: false,
   reentrant: true,
   onLost: 'throw',
+  replicas: undefined,
+  replicaTimeout: 100,
   commandTimeout: 1_000,
   backoff: { initial: 50, max: 1_000 },
   shutdown: { drain: 10_000 },

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import type { BackoffRange } from './backoff.js';
 import { parseDuration, type DurationRule } from './duration.js';
+import type { ReplicaDemand } from '../stores/lock-store.js';
 import { DEFAULTS, type LockDefaults, type LockOptions } from './lock-options.js';
 import { LockArgumentError } from './lock.errors.js';
 
@@ -16,6 +17,7 @@ export interface LockSettings {
   readonly fair: boolean;
   readonly reentrant: boolean;
   readonly onLost: 'throw' | 'warn';
+  readonly replicas: ReplicaDemand | undefined;
 }
 
 export interface ClientSettings {
@@ -33,6 +35,7 @@ const DURATIONS = {
   minHold: { min: 0 },
   maxHold: { min: 1, infinite: true },
   commandTimeout: { min: 1 },
+  'replicas.timeout': { min: 1 },
   'backoff.initial': { min: 1 },
   'backoff.max': { min: 1 },
   'shutdown.drain': { min: 0 },
@@ -49,6 +52,7 @@ const LOCK_OPTION_NAMES = [
   'fair',
   'reentrant',
   'onLost',
+  'replicas',
 ];
 const CLIENT_OPTION_NAMES = [
   ...LOCK_OPTION_NAMES.filter((name) => name !== 'signal'),
@@ -105,6 +109,7 @@ export const FACTORY_SETTINGS: LockSettings = {
   fair: DEFAULTS.fair,
   reentrant: DEFAULTS.reentrant,
   onLost: DEFAULTS.onLost,
+  replicas: DEFAULTS.replicas,
 };
 
 /**
@@ -136,6 +141,7 @@ function settingsOf(options: LockOptions, defaults: LockSettings, lock: string):
     fair: flag('fair', orDefault(options.fair, defaults.fair), lock),
     reentrant: flag('reentrant', orDefault(options.reentrant, defaults.reentrant), lock),
     onLost: onLost(orDefault(options.onLost, defaults.onLost), lock),
+    replicas: options.replicas === undefined ? defaults.replicas : replicas(options.replicas, lock),
   };
   if (settings.minHoldMs > settings.maxHoldMs) {
     refuse('minHold', settings.minHoldMs, `at most "maxHold", ${settings.maxHoldMs} ms`, lock);
@@ -174,6 +180,18 @@ function waiters(value: unknown, lock: string): number {
 
 function onLost(value: unknown, lock: string): 'throw' | 'warn' {
   return value === 'throw' || value === 'warn' ? value : refuse('onLost', value, "'throw' or 'warn'", lock);
+}
+
+function replicas(value: unknown, lock: string): ReplicaDemand | undefined {
+  if (value === false) return undefined;
+  if (typeof value !== 'object' || value === null) return refuse('replicas', value, 'false or { ack, timeout }', lock);
+  refuseUnknown(value, ['ack', 'timeout'], `Lock "${lock}"`, 'replicas.');
+  const { ack, timeout } = value as { ack?: unknown; timeout?: unknown };
+  if (ack !== 'quorum' && !(Number.isSafeInteger(ack) && (ack as number) >= 1)) {
+    return refuse('replicas.ack', ack, "a whole number from 1, or 'quorum'", lock);
+  }
+  const timeoutMs = duration('replicas.timeout', orDefault(timeout, DEFAULTS.replicaTimeout), lock);
+  return { ack: ack as ReplicaDemand['ack'], timeoutMs };
 }
 
 function signalOf(value: unknown, lock: string): AbortSignal | undefined {

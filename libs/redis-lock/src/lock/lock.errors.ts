@@ -109,17 +109,20 @@ export class LockUnavailableError extends LockError {
   readonly mayHaveRun: boolean;
   /** Whether the store is there, but got the command too late to carry it out. */
   readonly late: boolean;
+  /** How many replicas acknowledged the lock, where those were too few; then it was given back. */
+  readonly acknowledged: number | undefined;
 
   constructor(
     key: string,
     /** What went wrong, without the key. */
     readonly what: string,
-    options: { cause?: unknown; retryable?: boolean; mayHaveRun?: boolean; late?: boolean } = {},
+    options: { cause?: unknown; retryable?: boolean; mayHaveRun?: boolean; late?: boolean; acknowledged?: number } = {},
   ) {
     super(`Lock "${key}": ${what}.`, key, options);
     this.retryable = options.retryable ?? true;
     this.mayHaveRun = options.mayHaveRun ?? true;
     this.late = options.late ?? false;
+    this.acknowledged = options.acknowledged;
   }
 }
 

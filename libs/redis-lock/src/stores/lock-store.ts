@@ -137,6 +137,17 @@ export interface RenewCommand {
   readonly member: string;
   readonly token: number;
   readonly leaseMs: number;
+  /**
+   * The store waits until so many replicas have the lock. If they do not in time, it gives the lock back and rejects with
+   * a LockUnavailableError that has `acknowledged`. A store without replicas has nothing to wait for.
+   */
+  readonly replicas?: ReplicaDemand | undefined;
+}
+
+/** How many replicas must have a lock, and within how many ms; `quorum`: a majority, the master counted. */
+export interface ReplicaDemand {
+  readonly ack: number | 'quorum';
+  readonly timeoutMs: number;
 }
 
 /** `remainingMs` is the lease from the moment the store answered; `gone`: the member does not own the key any more. */

@@ -1,11 +1,13 @@
 import { Command, type Redis } from 'ioredis';
 import type { LockLogger } from '../../lock/lock-events.js';
 import { LockUnavailableError, notWanted } from '../../lock/lock.errors.js';
+import { runOutsideScopes } from '../../lock/scope.js';
 import { withTimeout } from '../../lock/timeout.js';
 import { Packets } from './packets.js';
 import { fenceKey } from './physical-key.js';
 import { toUnavailable } from './redis-errors.js';
 import { closeRedis, openRedis, type RedisServerSource } from './redis-options.js';
+import { ReplicaPool } from './replica-pool.js';
 import type { Script } from './script.js';
 import type { Servers } from './servers.js';
 import { ServerClock } from './server-clock.js';
@@ -32,6 +34,7 @@ export class RedisConnection implements Servers {
   /** How often the connection has broken. */
   generation = 0;
   private readonly redis: Redis;
+  private pool: ReplicaPool | undefined;
   private readonly packets = new Packets();
   private readonly silence: SilenceWatch;
   /** Whether it became ready, or was closed before. */
@@ -126,6 +129,33 @@ export class RedisConnection implements Servers {
     await withTimeout(this.redis.publish(channel, ''), commandTimeoutMs, () => new Error('not answered'));
   }
 
+  /**
+   * Waits until so many replicas have what was written last over this connection, `ms` at most.
+   * @returns how many have.
+   * @throws LockUnavailableError
+   */
+  async acknowledged(name: string, count: number, ms: number): Promise<number> {
+    return this.tell(name, async () => this.redis.wait(count, ms), ms + this.options.commandTimeoutMs);
+  }
+
+  /**
+   * How many replicas are connected.
+   * @throws LockUnavailableError
+   */
+  async replicas(name: string): Promise<number> {
+    const info = await this.tell(name, async () => this.redis.info('replication'), this.options.commandTimeoutMs);
+    return Number(/connected_slaves:(\d+)/.exec(info)?.[1] ?? 0);
+  }
+
+  /** Where locks of this server wait for its replicas. */
+  get replicaPool(): ReplicaPool {
+    const { onBroken: _, ...options } = this.options;
+    this.pool ??= new ReplicaPool(() =>
+      runOutsideScopes(() => new RedisConnection({ ...options, logger: { warn: () => undefined } })),
+    );
+    return this.pool;
+  }
+
   openInbox(): Redis {
     return openRedis(this.options.source, this.options.commandTimeoutMs);
   }
@@ -133,6 +163,7 @@ export class RedisConnection implements Servers {
   /** Whoever waits for the connection gives up. */
   async close(): Promise<void> {
     this.becomeReady(false);
+    await this.pool?.close();
     await closeRedis(this.redis, this.options.commandTimeoutMs);
   }
 
@@ -148,6 +179,20 @@ export class RedisConnection implements Servers {
   /** Said for the command that follows. */
   private ask(): void {
     this.redis.asking().catch(() => undefined);
+  }
+
+  /** A command that is no script; a connection on which it is not answered in time is given up. */
+  private async tell<T>(name: string, command: () => Promise<T>, withinMs: number): Promise<T> {
+    await this.untilReady(name, this.options.commandTimeoutMs);
+    const { stream } = this.redis;
+    const late = (): Error => {
+      const error = new Error(`No answer for ${withinMs} ms`);
+      stream.destroy(error);
+      return error;
+    };
+    return withTimeout(command(), withinMs, late).catch((error: unknown) => {
+      throw toUnavailable(name, error);
+    });
   }
 
   private whenPrepared(): Promise<boolean> {

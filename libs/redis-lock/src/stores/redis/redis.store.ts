@@ -11,6 +11,7 @@ import type {
   ReleaseCommand,
   ReleaseReply,
   RenewCommand,
+  ReplicaDemand,
   RenewReply,
 } from '../lock-store.js';
 import { RedisGrantInbox } from './grant-inbox.js';
@@ -59,7 +60,9 @@ export class RedisLockStore implements LockStore {
   }
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
-    return commands.map(({ key, member, token, leaseMs }) => {
+    return commands.map((command) => {
+      const { key, member, token, leaseMs, replicas } = command;
+      if (replicas) return this.renewOnReplicas(command, replicas);
       const lock = physicalKey(this.options.prefix, key);
       return this.servers.run(renewScript, key, [lock], [`${member}/${token}`, leaseMs]);
     });
@@ -80,6 +83,27 @@ export class RedisLockStore implements LockStore {
 
   async close(): Promise<void> {
     await Promise.all([this.servers.close(), ...[...this.opened].map(async (inbox) => inbox.close())]);
+  }
+
+  /** Waits for replicas on a connection on which nobody else waits, and gives the lock back where they are too few. */
+  private async renewOnReplicas(
+    { key, member, token, leaseMs }: RenewCommand,
+    { ack, timeoutMs }: ReplicaDemand,
+  ): Promise<RenewReply> {
+    const lock = physicalKey(this.options.prefix, key);
+    await this.servers.untilReady(key, this.options.commandTimeoutMs, lock);
+    const pool = this.servers.nodeOf(lock)?.replicaPool;
+    if (!pool) throw new LockUnavailableError(key, 'the node of its slot is not known', { mayHaveRun: false });
+    return pool.use(async (connection) => {
+      const count = ack === 'quorum' ? await pool.quorum(connection, key) : ack;
+      const reply = await connection.run(renewScript, key, [lock], [`${member}/${token}`, leaseMs, 'write']);
+      if (reply.status === 'gone') return reply;
+      const acknowledged = await connection.acknowledged(key, count, timeoutMs);
+      if (acknowledged >= count) return reply;
+      await this.release({ key, member, token, minHoldMs: 0 });
+      const what = `${acknowledged} of ${count} replicas acknowledged it within ${timeoutMs} ms, and it was given back`;
+      throw new LockUnavailableError(key, what, { mayHaveRun: false, acknowledged });
+    });
   }
 
   /** A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time. */

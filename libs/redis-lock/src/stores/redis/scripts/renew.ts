@@ -8,10 +8,11 @@ import { CLOCK, UNTIL_FIELD } from './shared.js';
  * only, so that it goes through while a slot of a Cluster moves.
  *
  * KEYS  1 lock (hash)
- * ARGV  1 owner (\`<member>/<token>\`), 2 lease in ms
+ * ARGV  1 owner (\`<member>/<token>\`), 2 lease in ms, 3 anything: it is written even if it does not change, so that
+ *       replicas can be waited for
  * Answer: the lease now in ms, or -1 when the owner is gone
  */
-export const renewScript = defineScript<readonly [owner: string, leaseMs: number], number, RenewReply>(
+export const renewScript = defineScript<readonly [owner: string, leaseMs: number, write?: 'write'], number, RenewReply>(
   /* lua */ `${CLOCK}
 local fields = redis.call('HMGET', KEYS[1], ARGV[1], '${UNTIL_FIELD}')
 if not fields[1] then return -1 end
@@ -23,7 +24,8 @@ if fields[2] then
   redis.call('HDEL', KEYS[1], '${UNTIL_FIELD}')
   lease = math.max(lease, left)
 elseif left >= lease then
-  return left
+  if not ARGV[3] then return left end
+  lease = left
 end
 redis.call('HSET', KEYS[1], ARGV[1], text(math.floor(now / 1000) + lease))
 redis.call('PEXPIRE', KEYS[1], lease)
