@@ -67,14 +67,20 @@ const MAIN = {
     'QueuePlace',
     'QueueRequest',
     'RedisClientLike',
+    'RedisClusterClientLike',
+    'RedisClusterNodes',
+    'RedisClusterSource',
     'RedisConnectionSource',
     'RedisLockModuleOptions',
     'RedisLockOptionsFactory',
+    'RedisServerSource',
     'ReleaseCommand',
     'ReleaseOutcome',
     'ReleaseReply',
     'RenewCommand',
     'RenewReply',
+    'ReplicaDemand',
+    'ReplicaOptions',
     'ReturnKind',
     'Successor',
     'TryRunResult',
@@ -82,8 +88,8 @@ const MAIN = {
 };
 
 const TESTING = {
-  values: ['attachLocks', 'storeContract'],
-  types: ['StoreCheck', 'StoreUnderTest'],
+  values: ['RecordingLockService', 'attachLocks', 'makeBusy', 'makeLost', 'storeContract'],
+  types: ['RecordedCall', 'StoreCheck', 'StoreUnderTest'],
 };
 
 /** What is public of the classes that users hold in their hands; everything else may change. */
@@ -116,6 +122,8 @@ describe('The public surface', () => {
       onLost: 'throw',
       commandTimeout: 1_000,
       backoff: { initial: 50, max: 1_000 },
+      replicas: false,
+      'replicas.timeout': 100,
       shutdown: { drain: 10_000 },
     });
   });

@@ -21,7 +21,10 @@ export interface LockClientOptions extends LockDefaults {
    * closed.
    */
   connection?: RedisConnectionSource;
-  /** `'memory'` for locks within this process, or a store of your own, which is not closed with the client. */
+  /**
+   * `'memory'` for locks within this process, which is warned of where `NODE_ENV` is `production`, or a store of your
+   * own, which is not closed with the client.
+   */
   store?: 'memory' | LockStore;
   /**
    * Where warnings go.
@@ -61,6 +64,12 @@ export function resolveParts(
     // A client may be made inside of a lock, and its sockets outlive that.
     const redis = runOutsideScopes(() => new RedisLockStore({ connection, prefix, commandTimeoutMs, logger }));
     return { settings, logger, store: redis, ownsStore: true };
+  }
+  if ((store === 'memory' || store instanceof MemoryLockStore) && process.env['NODE_ENV'] === 'production') {
+    logger.warn(
+      `${owner}: the store in memory has locks within this process only; other nodes are not excluded. ` +
+        'Give "connection" where there may be others.',
+    );
   }
   if (store === 'memory') return { settings, logger, store: new MemoryLockStore(), ownsStore: true };
   return { settings, logger, store: checkStore(store, owner), ownsStore: false };

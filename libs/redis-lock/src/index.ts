@@ -11,7 +11,7 @@ export { LockClient, type LockedWork, type TryRunResult } from './lock/lock-clie
 export type { LockEventEmitter, LockEvents, LockLogger } from './lock/lock-events.js';
 export { LockHandle, type ReleaseOutcome } from './lock/lock-handle.js';
 export { LockKey, lockKey, type KeyValue } from './lock/lock-key.js';
-export { DEFAULTS, type LockDefaults, type LockOptions } from './lock/lock-options.js';
+export { DEFAULTS, type LockDefaults, type LockOptions, type ReplicaOptions } from './lock/lock-options.js';
 export {
   isLockError,
   LockAbortedError,
@@ -31,4 +31,11 @@ export { RedisLockModule } from './module/redis-lock.module.js';
 export type { RedisLockModuleOptions, RedisLockOptionsFactory } from './module/redis-lock.module-definition.js';
 export * from './stores/lock-store.js';
 export { MemoryLockStore } from './stores/memory/memory.store.js';
-export type { RedisClientLike, RedisConnectionSource } from './stores/redis/redis-options.js';
+export type {
+  RedisClientLike,
+  RedisClusterClientLike,
+  RedisClusterNodes,
+  RedisClusterSource,
+  RedisConnectionSource,
+  RedisServerSource,
+} from './stores/redis/redis-options.js';

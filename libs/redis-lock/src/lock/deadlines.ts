@@ -36,8 +36,10 @@ export class Deadlines {
   in(ms: number, callback: () => void): Deadline {
     const length = Math.ceil(ms);
     let list = this.lists.get(length);
-    if (!list) {
-      list = new DeadlineList(length, () => this.lists.delete(length));
+    if (!list?.ticks) {
+      list = new DeadlineList(length, (ended) => {
+        if (this.lists.get(length) === ended) this.lists.delete(length);
+      });
       this.lists.set(length, list);
     }
     return list.add(callback);
@@ -70,13 +72,19 @@ export class Deadlines {
 /** Those of one length, so that the one that was added first ends first. */
 class DeadlineList {
   private readonly deadlines = new Chain<Deadline>();
+  private readonly timers = setTimeout;
   private timer: NodeJS.Timeout;
 
   constructor(
     private readonly length: number,
-    private readonly whenEnded: () => void,
+    private readonly whenEnded: (list: DeadlineList) => void,
   ) {
     this.timer = this.wakeIn(length);
+  }
+
+  /** Not any more where a test has changed to fake timers or back: the timer belongs to a clock that stands still. */
+  get ticks(): boolean {
+    return this.timers === setTimeout;
   }
 
   add(callback: () => void): Deadline {
@@ -109,6 +117,6 @@ class DeadlineList {
       first.link?.remove();
       first.callback();
     }
-    this.whenEnded();
+    this.whenEnded(this);
   }
 }

@@ -103,6 +103,18 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     for (const hold of this.holds) hold.lose('shutdown');
   }
 
+  /** Takes a key away from whoever holds it here, as a failover does, and says whether anybody did; for tests. */
+  async takeAway(key: string): Promise<boolean> {
+    const leases = [...this.holds].filter((hold) => hold.key.text === key && !hold.lost).map(({ lease }) => lease);
+    for (const lease of leases) {
+      const { member, token } = lease;
+      await this.parts.store.release({ key, member, token, minHoldMs: 0 });
+      // It may have been handed over meanwhile.
+      lease.hold?.lose('taken');
+    }
+    return leases.length > 0;
+  }
+
   onLost(hold: Hold, error: LockLostError): void {
     const { key, lease, minHoldMs } = hold;
     this.watchdog.unwatch(lease);

@@ -127,6 +127,23 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
+   * Takes a key away from whoever holds it through this client; for tests.
+   * @internal
+   * @returns whether anybody did.
+   */
+  async takeAway(key: LockKey): Promise<boolean> {
+    return this.engine.takeAway(key);
+  }
+
+  /**
+   * Somebody else at the same store, as another process is, who warns of nothing; for tests.
+   * @internal
+   */
+  stranger(): LockClient {
+    return new LockClient({ ...this.parts, logger: { warn: () => undefined }, ownsStore: false });
+  }
+
+  /**
    * Gives out no new locks, except inside of one that is held, ends the waiting of everybody else, and waits until all
    * locks are released, `shutdown.drain` at most. What is left then is given back and counts as lost.
    */

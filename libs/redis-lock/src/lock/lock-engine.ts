@@ -91,6 +91,11 @@ export class LockEngine implements CallerOwner {
     await this.inbox.close();
   }
 
+  /** See LockClient.takeAway. */
+  async takeAway(key: LockKey): Promise<boolean> {
+    return this.keeper.takeAway(key.text);
+  }
+
   /** Whoever is turned away may have something to give back first. */
   private async untilNobodyWaits(): Promise<void> {
     if (this.callers.size > 0) await new Promise<void>((resolve) => (this.whenNobodyWaits = resolve));

@@ -109,7 +109,7 @@ export const FACTORY_SETTINGS: LockSettings = {
   fair: DEFAULTS.fair,
   reentrant: DEFAULTS.reentrant,
   onLost: DEFAULTS.onLost,
-  replicas: DEFAULTS.replicas,
+  replicas: undefined,
 };
 
 /**
@@ -190,7 +190,7 @@ function replicas(value: unknown, lock: string): ReplicaDemand | undefined {
   if (ack !== 'quorum' && !(Number.isSafeInteger(ack) && (ack as number) >= 1)) {
     return refuse('replicas.ack', ack, "a whole number from 1, or 'quorum'", lock);
   }
-  const timeoutMs = duration('replicas.timeout', orDefault(timeout, DEFAULTS.replicaTimeout), lock);
+  const timeoutMs = duration('replicas.timeout', orDefault(timeout, DEFAULTS['replicas.timeout']), lock);
   return { ack: ack as ReplicaDemand['ack'], timeoutMs };
 }
 

@@ -45,6 +45,8 @@ export class Watchdog {
   private readonly leases = new Chain<Lease>();
   private timer: NodeJS.Timeout | undefined;
   private wakeAt = Infinity;
+  /** Where the timer is from: a test may change to fake timers and back, and the old ones do not fire then. */
+  private timers = setTimeout;
 
   constructor(
     private readonly store: LockStore,
@@ -94,7 +96,7 @@ export class Watchdog {
   }
 
   private wakeBy(at: number): void {
-    if (at >= this.wakeAt) return;
+    if (at >= this.wakeAt && this.timers === setTimeout) return;
     this.wakeAt = at;
     clearTimeout(this.timer);
     this.sleep();
@@ -102,6 +104,7 @@ export class Watchdog {
 
   private sleep(): void {
     const ms = Math.min(LINGER_MS, Math.max(1, Math.ceil(this.wakeAt - performance.now())));
+    this.timers = setTimeout;
     runOutsideScopes(() => {
       this.timer = setTimeout(() => this.wake(), ms).unref();
     });

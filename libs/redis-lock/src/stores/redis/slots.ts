@@ -1,9 +1,12 @@
-import slotOf from 'cluster-key-slot';
+import hashSlot from 'cluster-key-slot';
 
 const tags: string[] = [];
 let tried = 0;
 
-export { slotOf };
+/** The hash slot of a key in a Cluster. */
+export function slotOf(key: string): number {
+  return hashSlot(key);
+}
 
 /** The hash tag that stands for a slot of a Cluster: the smallest number, in base 36, that is hashed to it. */
 export function tagOf(slot: number): string {
