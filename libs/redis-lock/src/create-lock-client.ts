@@ -17,8 +17,8 @@ import { RedisLockStore } from './stores/redis/redis.store.js';
  */
 export interface LockClientOptions extends LockDefaults {
   /**
-   * One Redis: a URL, ioredis options, or an ioredis client of yours, which is duplicated and never used, changed or
-   * closed.
+   * One Redis, the master that Sentinels name, or a Cluster: a URL, ioredis options, `{ cluster: [{ host, port }] }`, or an
+   * ioredis client of yours, which is duplicated and never used, changed or closed.
    */
   connection?: RedisConnectionSource;
   /**
