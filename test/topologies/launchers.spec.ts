@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
-import { findValkeyServer, startRedis, type RedisServer } from '../scripts/lib/servers.mjs';
-import { startCluster, startNodes, startSentinelGroup } from '../scripts/lib/topologies/index.mjs';
-import { describeWithFaketime, describeWithRedisServer, describeWithValkey, newRedis } from './support/redis.js';
-import { waitFor } from './support/wait-for.js';
+import { findValkeyServer, startRedis, type RedisServer } from '../../scripts/lib/servers.mjs';
+import { startCluster, startNodes, startSentinelGroup } from '../../scripts/lib/topologies/index.mjs';
+import { describeWithFaketime, describeWithRedisServer, describeWithValkey, newRedis } from '../support/redis.js';
+import { waitFor } from '../support/wait-for.js';
 
 interface Process {
   pid: number | undefined;
