@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect, test } from '@jest/globals';
 import { LockBusyError, LockTimeoutError } from 'nestjs-redis-lock';
 import { describeWithRedisServer } from '../support/redis.js';
@@ -47,6 +48,8 @@ describeWithRedisServer('Obtaining: how long it takes, and what is got then', ()
     const [holder, client] = [fixture.client(), fixture.client()];
     const keys = ['a', 'b', 'c', 'd'];
     const locks = await Promise.all(keys.map(async (key) => holder.acquire(key, { ttl: '5m' })));
+    const stalls = monitorEventLoopDelay();
+    stalls.enable();
 
     // Four rows of fifty, side by side, so that it takes five seconds and not twenty.
     const rows = await Promise.all(
@@ -65,7 +68,9 @@ describeWithRedisServer('Obtaining: how long it takes, and what is got then', ()
     // A timer of Node may fire a millisecond early; a busy machine may be late now and then, but not half of the time.
     expect(times[0]).toBeGreaterThan(95);
     expect(times[100]).toBeLessThan(150);
-    expect(times[199]).toBeLessThan(1_000);
+    // What the whole process was stopped for is not ours.
+    expect(times[199]).toBeLessThan(1_000 + stalls.max / 1e6);
+    stalls.disable();
     await Promise.all(locks.map(async (lock) => lock.release()));
     await fixture.expectNothingLeft();
   });
