@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MemoryLockStore, type LockStore } from 'nestjs-redis-lock';
 import { storeContract } from 'nestjs-redis-lock/testing';
@@ -30,7 +31,11 @@ function redisStore(connection: string): LockStore {
   });
 }
 
-describeWithRedis('The contract on the Redis store', () => {
+describeWithRedis('The contract on the Redis store with ioredis 5', () => {
+  test('it is ioredis 5', () => {
+    expect(createRequire(import.meta.url)('ioredis/package.json').version).toMatch(/^5\./);
+  });
+
   testContract(() => redisStore(sharedRedisUrl()));
 });
 

@@ -1,3 +1,10 @@
+/**
+ * The version of the layout: the names here, the fields and numbers that the scripts write, members, and messages to
+ * inboxes. Processes of the same layout exclude each other whatever version of the library they run; a change that the
+ * scripts before it do not understand raises it, and is no minor version. test/rolling-upgrade keeps the scripts of 0.1.
+ */
+export const LAYOUT_VERSION = 1;
+
 /** The first non-empty `{…}` of a key: the part that Redis Cluster hashes. */
 const HASH_TAG = /\{([^{}]+)\}/;
 

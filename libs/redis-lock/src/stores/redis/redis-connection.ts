@@ -1,4 +1,4 @@
-import { Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { LockLogger } from '../../lock/lock-events.js';
 import { LockUnavailableError, notWanted } from '../../lock/lock.errors.js';
 import { runOutsideScopes } from '../../lock/scope.js';
@@ -11,6 +11,7 @@ import { ReplicaPool } from './replica-pool.js';
 import type { Script } from './script.js';
 import type { Servers } from './servers.js';
 import { ServerClock } from './server-clock.js';
+import { whyTooOld } from './server-version.js';
 import { SilenceWatch } from './silence.js';
 
 export interface RedisConnectionOptions {
@@ -22,8 +23,6 @@ export interface RedisConnectionOptions {
   /** Called when the connection breaks. */
   readonly onBroken?: () => void;
 }
-
-const AS_TEXT = { replyEncoding: 'utf8' } as const;
 
 /**
  * One connection of ours to one Redis. Scripts are sent only while it is ready; whoever comes earlier waits for that,
@@ -41,6 +40,7 @@ export class RedisConnection implements Servers {
   private ready: Promise<boolean>;
   private becomeReady!: (isReady: boolean) => void;
   private prepared = false;
+  private tooOld: string | undefined;
   private lastError: unknown;
   private warnedOfOutage = false;
   private warnedOfEviction = false;
@@ -85,6 +85,9 @@ export class RedisConnection implements Servers {
       const ready = this.untilReady(name, this.options.commandTimeoutMs);
       return ready.then(() => this.run(script, name, keys, args, stillWanted, asking));
     }
+    if (this.tooOld !== undefined) {
+      return Promise.reject(new LockUnavailableError(name, this.tooOld, { mayHaveRun: false, retryable: false }));
+    }
     const all: unknown[] = [script.sha, keys.length, ...keys, ...args];
     const read = (answer: unknown): Reply => {
       this.silence.answered();
@@ -112,7 +115,14 @@ export class RedisConnection implements Servers {
     if (this.prepared) return;
     const isReady = await withTimeout(this.ready, withinMs, () => {
       const cause = this.lastError;
-      const why = cause instanceof Error ? ` (${cause.message})` : '';
+      // ioredis asks again and again, and says nothing, until a server has loaded its data.
+      const isLoading = this.redis.status === 'connect';
+      const answer = cause instanceof Error ? cause.message : undefined;
+      const why = isLoading
+        ? ' (it takes connections, but may still be loading its data)'
+        : answer
+          ? ` (${answer})`
+          : '';
       return new LockUnavailableError(name, `Redis is out of reach${why}`, { cause, mayHaveRun: false });
     });
     if (!isReady)
@@ -173,7 +183,8 @@ export class RedisConnection implements Servers {
     this.silence.asked();
     if (stillWanted?.() === false) return Promise.reject(notWanted(name));
     this.packets.writing(this.redis.stream, isBusy);
-    return this.redis.sendCommand(new Command(command, args as string[], AS_TEXT)) as Promise<unknown>;
+    // Not a Command of ours: another copy of ioredis may have made the user's client, and would not take it.
+    return this.redis.call(command, ...(args as string[]));
   }
 
   /** Said for the command that follows. */
@@ -203,6 +214,8 @@ export class RedisConnection implements Servers {
   private async prepare(): Promise<void> {
     const { commandTimeoutMs, scripts } = this.options;
     const { stream } = this.redis;
+    // Asked first, so that it is answered when the time is; some managed services forbid it.
+    const info = this.redis.info().catch(() => '');
     try {
       const sent = performance.now();
       const loads = scripts.map(async ({ lua }) => this.redis.call('SCRIPT', 'LOAD', lua).catch(() => undefined));
@@ -215,11 +228,14 @@ export class RedisConnection implements Servers {
       if (this.redis.status !== 'ready' || this.redis.stream !== stream) return;
       if (!isReply(error)) return void stream.destroy(error as Error);
     }
+    const about = await info;
+    if (this.redis.status !== 'ready' || this.redis.stream !== stream) return;
+    this.tooOld = whyTooOld(about);
     this.warnedOfOutage = false;
     this.lastError = undefined;
     this.prepared = true;
     this.becomeReady(true);
-    void this.warnOfEviction();
+    this.warnOfEviction(about);
   }
 
   private onClose(): void {
@@ -237,9 +253,8 @@ export class RedisConnection implements Servers {
     this.options.logger.warn(`Redis is out of reach, locks cannot be obtained until it is back: ${error.message}`);
   }
 
-  private async warnOfEviction(): Promise<void> {
+  private warnOfEviction(info: string): void {
     if (this.warnedOfEviction) return;
-    const info = await this.redis.info('memory').catch(() => '');
     const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
     if (!policy || policy === 'noeviction' || /maxmemory:0\b/.test(info)) return;
     this.warnedOfEviction = true;

@@ -21,6 +21,18 @@ const ANSWERS: readonly Answer[] = [
   passing(/^NOREPLICAS /, 'Redis refuses writes because too few replicas are connected'),
   passing(/^OOM /, 'Redis is out of memory; raise maxmemory'),
   passing(/^MISCONF /, 'Redis refuses writes because it cannot save its data'),
+  passing(
+    /^CLUSTERDOWN /,
+    'the Cluster does not serve the slot of this key now; if that does not pass, see what redis-cli --cluster check says',
+  ),
+  passing(/^TRYAGAIN /, 'the slot of this key is moving to another node of the Cluster'),
+  {
+    ...lasting(
+      /^(MOVED|ASK|CROSSSLOT) /,
+      'this Redis is a node of a Cluster; connect to it as a Cluster (see docs/topologies.md)',
+    ),
+    mayHaveRun: false,
+  },
   lasting(
     /^(NOPERM |ERR The user executing the script can't )/,
     'the user of this connection lacks a permission; see the ACL in the README',
