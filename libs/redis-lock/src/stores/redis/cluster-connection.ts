@@ -3,7 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { LockUnavailableError } from '../../lock/lock.errors.js';
 import { runOutsideScopes } from '../../lock/scope.js';
 import { clusterFenceKey } from './physical-key.js';
-import { redirectionOf } from './redirection.js';
+import { redirectionOf, type Redirection } from './redirection.js';
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.js';
 import { closeCluster, openCluster, openRedis, type RedisClusterSource } from './redis-options.js';
 import type { Script } from './script.js';
@@ -90,8 +90,9 @@ export class ClusterConnection implements Servers {
       } catch (error) {
         asking = undefined;
         const redirection = redirectionOf(error);
-        if (!redirection || performance.now() - since >= commandTimeoutMs) throw error;
+        if (!redirection) throw error;
         const { kind, address } = redirection;
+        if (performance.now() - since >= commandTimeoutMs) throw stillMoving(name, kind, error);
         if (kind === 'ASK' && address) asking = this.connectionTo(this.mapped(address));
         else {
           if (kind === 'MOVED' && address) this.moved.set(slotOf(keys[0]), this.mapped(address));
@@ -179,4 +180,14 @@ export class ClusterConnection implements Servers {
       `The Cluster is out of reach, locks cannot be obtained until it is back: ${error.message}`,
     );
   }
+}
+
+/** Who is sent on and on has lost nothing by asking again later. */
+function stillMoving(name: string, kind: Redirection['kind'], error: unknown): unknown {
+  if (kind !== 'MOVED' && kind !== 'ASK') return error;
+  const cause = error instanceof Error ? error.cause : undefined;
+  return new LockUnavailableError(name, 'the slot of this key is moving to another node of the Cluster', {
+    cause,
+    mayHaveRun: false,
+  });
 }
