@@ -1,63 +1,46 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import {
-  createLockClient,
-  LockUnavailableError,
-  type LockClient,
-  type LockClientOptions,
-  type LockHandle,
-} from 'nestjs-redis-lock';
+import { LockUnavailableError, type LockHandle } from 'nestjs-redis-lock';
 import { storeContract } from 'nestjs-redis-lock/testing';
+import { ClusterConnection } from '../../libs/redis-lock/src/stores/redis/cluster-connection.js';
 import { physicalKey } from '../../libs/redis-lock/src/stores/redis/physical-key.js';
 import { RedisLockStore } from '../../libs/redis-lock/src/stores/redis/redis.store.js';
+import { renewScript } from '../../libs/redis-lock/src/stores/redis/scripts/renew.js';
 import { slotOf, tagOf } from '../../libs/redis-lock/src/stores/redis/slots.js';
+import { startRedis } from '../../scripts/lib/servers.mjs';
 import { startCluster } from '../../scripts/lib/topologies/index.mjs';
 import { deferred, waitFor } from '../support/wait-for.js';
+import { Clients } from './support/clients.js';
 import { describeWithRedisServer, uniquePrefix } from '../support/redis.js';
 import { documentedRights, makeUser, refusals } from './support/acl.js';
 import { Crowd } from './support/crowd.js';
 
 describeWithRedisServer('A Cluster', () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
-  let prefix: string;
-  const clients: LockClient[] = [];
-  const warnings: string[] = [];
+  const clients = Clients.use(() => ({ cluster: cluster.seeds }));
 
   beforeAll(async () => {
     cluster = await startCluster();
   });
-  beforeEach(() => {
-    prefix = uniquePrefix();
-    warnings.length = 0;
-  });
-  afterEach(async () => {
-    await Promise.all(clients.splice(0).map(async (client) => client.close()));
-  });
   afterAll(async () => cluster.stop());
-
-  function newClient(options: Partial<LockClientOptions> = {}): LockClient {
-    const client = createLockClient({
-      connection: { cluster: cluster.seeds },
-      prefix,
-      shutdown: { drain: 0 },
-      logger: { warn: (message) => warnings.push(message) },
-      ...options,
-    });
-    clients.push(client);
-    return client;
-  }
 
   /** Every key of the test, on every master. */
   async function keys(): Promise<string[]> {
     const found = await Promise.all(
       cluster.nodes.map(async ({ url }) => {
         const redis = new Redis(url);
-        const names = (await redis.role())[0] === 'master' ? await redis.keys(`${prefix}:*`) : [];
+        const names = (await redis.role())[0] === 'master' ? await redis.keys(`${clients.prefix}:*`) : [];
         redis.disconnect();
         return names;
       }),
     );
     return found.flat();
+  }
+
+  async function forget(url: string, id: string): Promise<void> {
+    const redis = new Redis(url);
+    await redis.cluster('FORGET', id).catch(() => undefined);
+    redis.disconnect();
   }
 
   /** Waits until the lease of a lock has been set anew. */
@@ -70,7 +53,7 @@ describeWithRedisServer('A Cluster', () => {
     });
   }
 
-  const slotOfKey = (key: string): number => slotOf(physicalKey(prefix, key));
+  const slotOfKey = (key: string): number => slotOf(physicalKey(clients.prefix, key));
 
   test.each(
     storeContract(async () => {
@@ -84,7 +67,7 @@ describeWithRedisServer('A Cluster', () => {
   });
 
   test('case 42: whatever the key is, it is locked, waited for and freed; only counters are left', async () => {
-    const [one, other] = [newClient(), newClient()];
+    const [one, other] = [clients.make(), clients.make()];
     for (const key of ['a', '{a}b', 'a{}b', '}{', '{}', 'a:b', 'x{y', '\\', '中文', '😀', ' ', '__proto__']) {
       const held = await one.acquire(key);
       const waiting = other.acquire(key, { wait: '20s' });
@@ -94,14 +77,14 @@ describeWithRedisServer('A Cluster', () => {
       expect(next.fencingToken).toBeGreaterThan(held.fencingToken);
       await next.release();
     }
-    expect((await keys()).filter((name) => !name.startsWith(`${prefix}:fence:{`))).toEqual([]);
-    expect(warnings).toEqual([]);
+    expect((await keys()).filter((name) => !name.startsWith(`${clients.prefix}:fence:{`))).toEqual([]);
+    expect(clients.warnings).toEqual([]);
   });
 
   test('has one counter a slot, however many locks are in it', async () => {
-    const client = newClient();
+    const client = clients.make();
     for (let n = 0; n < 50; n++) await client.run(`{tag}${n}`, () => undefined);
-    expect(await keys()).toEqual([`${prefix}:fence:{${tagOf(slotOfKey('{tag}0'))}}`]);
+    expect(await keys()).toEqual([`${clients.prefix}:fence:{${tagOf(slotOfKey('{tag}0'))}}`]);
   });
 
   test('is reached through a client of the user, which stays as it is', async () => {
@@ -113,8 +96,8 @@ describeWithRedisServer('A Cluster', () => {
     try {
       await waitFor(() => own.status === 'ready');
       const options = { ...own.options };
-      const client = newClient({ connection: own });
-      await client.run('order', async () => expect(await newClient().isLocked('order')).toBe(true));
+      const client = clients.make({ connection: own });
+      await client.run('order', async () => expect(await clients.make().isLocked('order')).toBe(true));
       await client.close();
       expect(own.status).toBe('ready');
       expect({ ...own.options }).toEqual(options);
@@ -125,17 +108,17 @@ describeWithRedisServer('A Cluster', () => {
 
   test('case 47: works for the user that the README describes, and asks for nothing more', async () => {
     const rights = [
-      ...documentedRights(prefix),
+      ...documentedRights(clients.prefix),
       '+cluster|slots',
       '+cluster|info',
       '+asking',
       '+readonly',
       '+client|setname',
     ];
-    await makeUser(cluster.nodes, prefix, rights);
-    const redisOptions = { username: prefix, password: 'secret' };
+    await makeUser(cluster.nodes, clients.prefix, rights);
+    const redisOptions = { username: clients.prefix, password: 'secret' };
     const [one, other] = [1, 2].map(() =>
-      newClient({ connection: { cluster: cluster.seeds, options: { redisOptions } } }),
+      clients.make({ connection: { cluster: cluster.seeds, options: { redisOptions } } }),
     );
     const held = await one?.acquire('order', { ttl: 300 });
     const waiting = other?.acquire('order', { wait: '20s' });
@@ -146,7 +129,7 @@ describeWithRedisServer('A Cluster', () => {
   });
 
   test('a slot moves while processes contend → nobody is refused, nobody overlaps, tokens grow', async () => {
-    const crowd = new Crowd([newClient(), newClient(), newClient()], ['order', 'stock'], 3);
+    const crowd = new Crowd([clients.make(), clients.make(), clients.make()], ['order', 'stock'], 3);
     await crowd.more(20);
     const slot = slotOfKey('order');
     const from = await cluster.masterOf(slot);
@@ -170,7 +153,7 @@ describeWithRedisServer('A Cluster', () => {
       (node) => node !== from,
     );
     if (!to) throw new Error('There is no other master');
-    const [one, other] = [newClient({ ttl: 900 }), newClient()];
+    const [one, other] = [clients.make({ ttl: 900 }), clients.make()];
     const held = await one.acquire('report');
     await cluster.beginMove(slot, to);
     const waiting = other.acquire('report', { wait: '20s' });
@@ -183,8 +166,76 @@ describeWithRedisServer('A Cluster', () => {
     await next.release();
   });
 
+  test('a lock is released in the middle of a move, when what is deleted is missing → who waits is served, nobody is refused', async () => {
+    const [one, other] = [clients.make(), clients.make()];
+    const slot = slotOfKey('order');
+    const from = await cluster.masterOf(slot);
+    const others = await Promise.all([0, 8_000, 16_000].map(async (any) => cluster.masterOf(any)));
+    const to = others.find((node) => node !== from);
+    if (!to) throw new Error('There is no other master');
+    // Not to be handed over without Redis.
+    const held = await one.acquire('order', { renew: false });
+    const waiting = [one, other].map(async (client) => client.acquire('order', { wait: '30s' }));
+    await waitFor(async () => (await keys()).some((name) => name.endsWith(':queue')));
+    await cluster.beginMove(slot, to);
+    expect(['released', 'unknown']).toContain(await held.release());
+    await cluster.finishMove(slot, to);
+    const tokens = await Promise.all(
+      waiting.map(async (waiter) => {
+        const next = await waiter;
+        expect(['released', 'unknown']).toContain(await next.release());
+        return next.fencingToken;
+      }),
+    );
+    expect(Math.min(...tokens)).toBeGreaterThan(held.fencingToken);
+    expect(new Set(tokens).size).toBe(2);
+  });
+
+  test('a node gets its first slot → who asks for what is moved there is served, also after the table was read anew', async () => {
+    const slot = slotOfKey('first');
+    const source = await cluster.masterOf(slot);
+    const target = await startRedis({ args: ['--cluster-enabled', 'yes'] });
+    const [from, to] = [new Redis(source.url), new Redis(target.url)];
+    const servers = new ClusterConnection({
+      source: { cluster: cluster.seeds },
+      commandTimeoutMs: 10_000,
+      logger: { warn: () => {} },
+      scripts: [],
+    });
+    try {
+      const [fromId, toId] = [String(await from.cluster('MYID')), String(await to.cluster('MYID'))];
+      await to.cluster('MEET', '127.0.0.1', String(source.port));
+      await waitFor(async () => String(await to.cluster('INFO')).includes('cluster_state:ok'));
+      await waitFor(async () => String(await from.cluster('NODES')).includes(toId));
+      await to.cluster('SETSLOT', slot, 'IMPORTING', fromId);
+      await from.cluster('SETSLOT', slot, 'MIGRATING', toId);
+      const topology = Reflect.get(servers, 'cluster') as Cluster;
+      const lock = physicalKey(clients.prefix, 'first');
+      for (let round = 0; round < 3; round++) {
+        // The answers say ASK; the table does not name the node that they send to.
+        const asked = Array.from({ length: 5 }, async () =>
+          servers.run(renewScript, 'first', [lock], ['nobody#1/1', 1_000]),
+        );
+        const read = new Promise<void>((resolve) => topology.once('refresh', () => resolve()));
+        topology.refreshSlotsCache(() => undefined);
+        await read;
+        expect(await Promise.all(asked)).toEqual(Array.from({ length: 5 }, () => ({ status: 'gone' })));
+      }
+      expect(Number(/cmdstat_asking:calls=(\d+)/.exec(await to.info('commandstats'))?.[1])).toBeGreaterThanOrEqual(15);
+      expect(Number(/total_connections_received:(\d+)/.exec(await to.info('stats'))?.[1])).toBeLessThanOrEqual(4);
+    } finally {
+      await servers.close();
+      await from.cluster('SETSLOT', slot, 'STABLE');
+      const toId = String(await to.cluster('MYID'));
+      await Promise.all(cluster.nodes.map(async (node) => forget(node.url, toId)));
+      from.disconnect();
+      to.disconnect();
+      await target.stop();
+    }
+  });
+
   test('a replica takes over from its master while processes contend → nobody overlaps, tokens grow', async () => {
-    const crowd = new Crowd([newClient(), newClient(), newClient()], ['order', 'stock'], 3);
+    const crowd = new Crowd([clients.make(), clients.make(), clients.make()], ['order', 'stock'], 3);
     await crowd.more(20);
     const slot = slotOfKey('order');
     const replica = await cluster.replicaOf(await cluster.masterOf(slot));
@@ -201,7 +252,7 @@ describeWithRedisServer('A Cluster', () => {
     try {
       const connection = { cluster: killed.seeds };
       const crowd = new Crowd(
-        [newClient({ connection, ttl: '2s' }), newClient({ connection, ttl: '2s' })],
+        [clients.make({ connection, ttl: '2s' }), clients.make({ connection, ttl: '2s' })],
         ['order'],
         3,
       );
@@ -211,13 +262,13 @@ describeWithRedisServer('A Cluster', () => {
       await crowd.stop();
       expect(crowd.outOfOrder).toBe(0);
     } finally {
-      await Promise.all(clients.splice(0).map(async (client) => client.close()));
+      await clients.close();
       await killed.stop();
     }
   }, 120_000);
 
   test('out of reach → refused as such, and never taken for held', async () => {
-    const client = newClient({ connection: { cluster: [{ host: '127.0.0.1', port: 1 }] }, commandTimeout: 200 });
+    const client = clients.make({ connection: { cluster: [{ host: '127.0.0.1', port: 1 }] }, commandTimeout: 200 });
     const refused = await client.acquire('order', { wait: 0 }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(LockUnavailableError);
     const closed = deferred();

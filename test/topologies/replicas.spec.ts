@@ -1,24 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import {
-  createLockClient,
-  LockArgumentError,
-  LockUnavailableError,
-  type LockClient,
-  type LockClientOptions,
-} from 'nestjs-redis-lock';
+import { LockArgumentError, LockUnavailableError, type LockClientOptions } from 'nestjs-redis-lock';
 import { startRedis, type RedisServer } from '../../scripts/lib/servers.mjs';
 import { CommandLog } from '../cases/support/command-log.js';
-import { describeWithRedisServer, uniquePrefix } from '../support/redis.js';
+import { describeWithRedisServer } from '../support/redis.js';
 import { documentedRights, makeUser, refusals } from './support/acl.js';
 import { waitFor } from '../support/wait-for.js';
+import { Clients } from './support/clients.js';
 
 describeWithRedisServer('Replicas that acknowledge', () => {
   let master: RedisServer;
   let replicas: RedisServer[];
   let redis: Redis;
-  let prefix: string;
-  const clients: LockClient[] = [];
+  const clients = Clients.use(() => master.url);
 
   beforeAll(async () => {
     master = await startRedis({ args: ['--repl-diskless-sync-delay', '0'] });
@@ -27,12 +21,8 @@ describeWithRedisServer('Replicas that acknowledge', () => {
     redis = new Redis(master.url);
     await replicasAreOnline(2);
   });
-  beforeEach(() => {
-    prefix = uniquePrefix();
-  });
   afterEach(async () => {
     for (const replica of replicas) replica.resume();
-    await Promise.all(clients.splice(0).map(async (client) => client.close()));
     await replicasAreOnline(2);
   });
   afterAll(async () => {
@@ -44,18 +34,6 @@ describeWithRedisServer('Replicas that acknowledge', () => {
     await waitFor(async () => (await redis.info('replication')).match(/state=online/g)?.length === count);
   }
 
-  function newClient(options: Partial<LockClientOptions> = {}): LockClient {
-    const client = createLockClient({
-      connection: master.url,
-      prefix,
-      shutdown: { drain: 0 },
-      logger: { warn: () => {} },
-      ...options,
-    });
-    clients.push(client);
-    return client;
-  }
-
   const refusal = async (promise: Promise<unknown>): Promise<LockUnavailableError> => {
     const error: unknown = await promise.catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(LockUnavailableError);
@@ -64,8 +42,8 @@ describeWithRedisServer('Replicas that acknowledge', () => {
 
   test('case 46: off → no WAIT is ever sent', async () => {
     const log = await CommandLog.start(redis);
-    await newClient({ replicas: { ack: 1 } }).run('order', () => undefined, { replicas: false });
-    await newClient().run('order', () => undefined);
+    await clients.make({ replicas: { ack: 1 } }).run('order', () => undefined, { replicas: false });
+    await clients.make().run('order', () => undefined);
     expect((await log.names()).filter((name) => name === 'wait')).toEqual([]);
     expect(await log.count('acquire')).toBe(2);
     log.stop();
@@ -74,12 +52,12 @@ describeWithRedisServer('Replicas that acknowledge', () => {
   test.each([1, 2, 'quorum'] as const)(
     'ack: %p → every replica that counts has the lock before the work starts',
     async (ack) => {
-      const client = newClient({ replicas: { ack, timeout: '5s' } });
+      const client = clients.make({ replicas: { ack, timeout: '5s' } });
       const seen = await client.run('order', async () =>
         Promise.all(
           replicas.map(async ({ url }) => {
             const replica = new Redis(url);
-            const there = await replica.exists(`${prefix}:{order}`);
+            const there = await replica.exists(`${clients.prefix}:{order}`);
             replica.disconnect();
             return there;
           }),
@@ -90,7 +68,7 @@ describeWithRedisServer('Replicas that acknowledge', () => {
   );
 
   test('case 46: one of two is paused → 1 and quorum go on, 2 is refused at its timeout and leaves nothing', async () => {
-    const client = newClient();
+    const client = clients.make();
     // Both have been seen.
     await client.run('order', () => undefined, { replicas: { ack: 'quorum' } });
     replicas[0]?.pause();
@@ -104,34 +82,36 @@ describeWithRedisServer('Replicas that acknowledge', () => {
       expect(performance.now() - began).toBeLessThan(3_000);
       expect(error.acknowledged).toBe(1);
       expect(error.message).toContain('1 of 2 replicas acknowledged it within 150 ms');
-      expect(await redis.exists(`${prefix}:{order}`)).toBe(0);
+      expect(await redis.exists(`${clients.prefix}:{order}`)).toBe(0);
     }
   });
 
   test('case 47: works for the user that the README describes, with WAIT', async () => {
-    await makeUser([master], prefix, [...documentedRights(prefix), '+wait']);
-    const client = newClient({ connection: { port: master.port, username: prefix, password: 'secret' } });
+    await makeUser([master], clients.prefix, [...documentedRights(clients.prefix), '+wait']);
+    const client = clients.make({ connection: { port: master.port, username: clients.prefix, password: 'secret' } });
     for (const ack of [1, 'quorum'] as const)
       await client.run('order', () => undefined, { replicas: { ack, timeout: '5s' } });
     expect(await refusals([master])).toEqual([]);
   });
 
   test('a lock that is passed on waits for replicas as well, and whoever does not ask for them is not refused', async () => {
-    const [one, other] = [newClient(), newClient()];
+    const [one, other] = [clients.make(), clients.make()];
     replicas[0]?.pause();
     const held = await one.acquire('order');
     const strict = other.acquire('order', { wait: '20s', replicas: { ack: 2, timeout: 50 } });
     const refused = refusal(strict);
     const plain = other.acquire('order', { wait: '20s' });
-    await waitFor(async () => (await redis.zcard(`${prefix}:{order}:queue`)) > 0);
+    await waitFor(async () => (await redis.zcard(`${clients.prefix}:{order}:queue`)) > 0);
     await held.release();
     expect((await refused).acknowledged).toBe(1);
     await (await plain).release();
-    await waitFor(async () => (await redis.keys(`${prefix}:*`)).every((name) => name === `${prefix}:fence`));
+    await waitFor(async () =>
+      (await redis.keys(`${clients.prefix}:*`)).every((name) => name === `${clients.prefix}:fence`),
+    );
   });
 
   test('what waits for replicas holds up nothing else', async () => {
-    const client = newClient();
+    const client = clients.make();
     replicas.forEach((replica) => replica.pause());
     const slow = Array.from({ length: 20 }, async (_, n) =>
       client.acquire(`slow:${n}`, { wait: '50s', replicas: { ack: 1, timeout: '50s' } }),
@@ -156,7 +136,7 @@ describeWithRedisServer('Replicas that acknowledge', () => {
     [null],
   ])('is refused before anything is sent: replicas: %j', async (replicas) => {
     const options = { replicas } as LockClientOptions;
-    expect(() => newClient(options)).toThrow(LockArgumentError);
-    await expect(newClient().acquire('order', options)).rejects.toBeInstanceOf(LockArgumentError);
+    expect(() => clients.make(options)).toThrow(LockArgumentError);
+    await expect(clients.make().acquire('order', options)).rejects.toBeInstanceOf(LockArgumentError);
   });
 });

@@ -1,40 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { createLockClient, type LockClient, type LockClientOptions } from 'nestjs-redis-lock';
 import { storeContract } from 'nestjs-redis-lock/testing';
 import { RedisLockStore } from '../../libs/redis-lock/src/stores/redis/redis.store.js';
 import { startSentinelGroup } from '../../scripts/lib/topologies/index.mjs';
 import { deferred, waitFor } from '../support/wait-for.js';
+import { Clients } from './support/clients.js';
 import { describeWithRedisServer, uniquePrefix } from '../support/redis.js';
 import { Crowd } from './support/crowd.js';
 
 describeWithRedisServer('A master with replicas and Sentinels', () => {
   let group: Awaited<ReturnType<typeof startSentinelGroup>>;
-  let prefix: string;
-  const clients: LockClient[] = [];
+  const clients = Clients.use(() => group.connection);
 
   beforeAll(async () => {
     group = await startSentinelGroup();
   });
-  beforeEach(() => {
-    prefix = uniquePrefix();
-  });
-  afterEach(async () => {
-    await Promise.all(clients.splice(0).map(async (client) => client.close()));
-  });
   afterAll(async () => group.stop());
-
-  function newClient(options: Partial<LockClientOptions> = {}): LockClient {
-    const client = createLockClient({
-      connection: group.connection,
-      prefix,
-      shutdown: { drain: 0 },
-      logger: { warn: () => {} },
-      ...options,
-    });
-    clients.push(client);
-    return client;
-  }
 
   test.each(
     storeContract(async () => {
@@ -51,8 +32,8 @@ describeWithRedisServer('A master with replicas and Sentinels', () => {
     const own = new Redis({ ...group.connection, keyPrefix: 'app:' });
     try {
       await waitFor(() => own.status === 'ready');
-      const client = newClient({ connection: own });
-      await client.run('order', async () => expect(await newClient().isLocked('order')).toBe(true));
+      const client = clients.make({ connection: own });
+      await client.run('order', async () => expect(await clients.make().isLocked('order')).toBe(true));
       await client.close();
       expect(own.status).toBe('ready');
     } finally {
@@ -61,9 +42,9 @@ describeWithRedisServer('A master with replicas and Sentinels', () => {
   });
 
   test('case 43: the master is killed while clients contend → all go on, tokens grow, and what was lost is reported', async () => {
-    const contenders = Array.from({ length: 5 }, () => newClient({ ttl: '2s' }));
+    const contenders = Array.from({ length: 5 }, () => clients.make({ ttl: '2s' }));
     const lost: string[] = [];
-    const holder = newClient({ ttl: '3s' });
+    const holder = clients.make({ ttl: '3s' });
     holder.events.on('lost', ({ key }) => lost.push(key));
     const held = await holder.acquire('long');
     const crowd = new Crowd(contenders, ['order'], 4);
@@ -80,10 +61,10 @@ describeWithRedisServer('A master with replicas and Sentinels', () => {
     const isHeld = held.held;
     expect(lost).toEqual(isHeld ? [] : ['long']);
     expect(await held.release()).toBe(isHeld ? 'released' : 'lost');
-    await newClient().run('long', (lock) => expect(lock.fencingToken).toBeGreaterThan(held.fencingToken));
+    await clients.make().run('long', (lock) => expect(lock.fencingToken).toBeGreaterThan(held.fencingToken));
 
     const settled = deferred();
-    void Promise.all(clients.splice(0).map(async (client) => client.close())).then(() => settled.resolve());
+    void clients.close().then(() => settled.resolve());
     await settled.promise;
   }, 180_000);
 });

@@ -52,7 +52,8 @@ export interface LockOptions {
   reentrant?: boolean;
   /**
    * Waits, before the work starts, until replicas have the lock too, which makes its loss in a failover rarer and not
-   * impossible: the replica that takes over may be another one. Renewals do not wait. Too few in time: the lock is
+   * impossible: the replica that takes over may be another one. Renewals do not wait, nor does a call that enters a lock
+   * which it is inside of. Too few in time: the lock is
    * given back, and the caller gets LockUnavailableError. `false` undoes the default of the client. Stores other than
    * Redis have no replicas to wait for.
    * @default false
@@ -68,7 +69,7 @@ export interface LockOptions {
 
 /** How many replicas must acknowledge a lock. */
 export interface ReplicaOptions {
-  /** So many, or as many as make a majority together with the master, of those that have been connected so far. */
+  /** So many, or as many as make a majority together with the master, of the most that this client has seen connected. */
   ack: number | 'quorum';
   /**
    * How long to wait for them.

@@ -29,6 +29,8 @@ export class ClusterConnection implements Servers {
   private readonly nodes = new Map<string, RedisConnection>();
   /** What nodes have said about slots since the table was read last. */
   private readonly moved = new Map<number, string>();
+  /** Nodes that are getting a slot; a new one has none until then, and is not in the table. */
+  private readonly importing = new Set<string>();
   private broken = 0;
   private closed = false;
   private warnedOfOutage = false;
@@ -58,14 +60,20 @@ export class ClusterConnection implements Servers {
 
   async untilReady(name: string, withinMs: number, lock: string): Promise<void> {
     const since = performance.now();
+    let reason: LockUnavailableError | undefined;
     for (;;) {
       const node = this.nodeOf(lock);
       if (node?.isReady) return;
       const left = withinMs - (performance.now() - since);
-      if (this.closed || left <= 0) throw this.unreachable(name);
+      if (this.closed) throw this.unreachable(name);
+      if (left <= 0) throw reason ?? this.unreachable(name);
       this.refresh();
       // The slot may move to another node meanwhile.
-      await (node ? node.untilReady(name, Math.min(left, 2 * RETRY_MS)).catch(() => undefined) : pause(RETRY_MS));
+      if (node)
+        await node
+          .untilReady(name, Math.min(left, 2 * RETRY_MS))
+          .catch((error: LockUnavailableError) => (reason = error));
+      else await pause(RETRY_MS);
     }
   }
 
@@ -90,11 +98,13 @@ export class ClusterConnection implements Servers {
       } catch (error) {
         asking = undefined;
         const redirection = redirectionOf(error);
-        if (!redirection) throw error;
+        if (!redirection || this.closed) throw error;
         const { kind, address } = redirection;
         if (performance.now() - since >= commandTimeoutMs) throw stillMoving(name, kind, error);
-        if (kind === 'ASK' && address) asking = this.connectionTo(this.mapped(address));
-        else {
+        if (kind === 'ASK' && address) {
+          this.importing.add(this.mapped(address));
+          asking = this.connectionTo(this.mapped(address));
+        } else {
           if (kind === 'MOVED' && address) this.moved.set(slotOf(keys[0]), this.mapped(address));
           this.refresh();
         }
@@ -105,9 +115,9 @@ export class ClusterConnection implements Servers {
 
   /** A message reaches every node, whichever it is given to. */
   async askPermissionToPublish(channel: string): Promise<void> {
-    await this.untilReady(channel, this.options.commandTimeoutMs, channel);
-    const ready = [...this.nodes.values()].find((node) => node.isReady);
-    await ready?.askPermissionToPublish(channel);
+    const node = [...this.nodes.values()].find(({ isReady }) => isReady);
+    if (!node) throw this.unreachable(channel);
+    await node.askPermissionToPublish(channel);
   }
 
   openInbox(): Redis | undefined {
@@ -151,25 +161,29 @@ export class ClusterConnection implements Servers {
     if (!this.closed) runOutsideScopes(() => this.cluster.refreshSlotsCache(() => undefined));
   }
 
-  /** The table of slots was read anew: every master gets a connection, and no other node. */
+  /** The table of slots was read anew: every master gets a connection, and no other node but those that become one. */
   private learn(): void {
     if (this.closed) return;
     this.moved.clear();
     this.warnedOfOutage = false;
     const masters = new Set(this.cluster.slots.map((addresses) => addresses?.[0]));
-    for (const address of masters) if (address !== undefined) this.connectionTo(address);
+    for (const address of masters) {
+      if (address === undefined) continue;
+      this.importing.delete(address);
+      this.connectionTo(address);
+    }
     for (const [address, node] of this.nodes) {
-      if (masters.has(address)) continue;
+      if (masters.has(address) || this.importing.has(address)) continue;
       this.nodes.delete(address);
       this.broken += node.generation + 1;
-      void node.close();
+      void node.retire();
     }
   }
 
   private unreachable(name: string): LockUnavailableError {
     if (this.closed)
       return new LockUnavailableError(name, 'the client was closed', { mayHaveRun: false, retryable: false });
-    const what = 'no node of the Cluster that has the slot of this key is within reach';
+    const what = 'no node of the Cluster is within reach';
     return new LockUnavailableError(name, what, { mayHaveRun: false });
   }
 

@@ -11,7 +11,7 @@ import { ReplicaPool } from './replica-pool.js';
 import type { Script } from './script.js';
 import type { Servers } from './servers.js';
 import { ServerClock } from './server-clock.js';
-import { whyTooOld } from './server-version.js';
+import { evictionPolicyOf, whyTooOld } from './server-info.js';
 import { SilenceWatch } from './silence.js';
 
 export interface RedisConnectionOptions {
@@ -40,6 +40,7 @@ export class RedisConnection implements Servers {
   private ready: Promise<boolean>;
   private becomeReady!: (isReady: boolean) => void;
   private prepared = false;
+  private retired = false;
   private tooOld: string | undefined;
   private lastError: unknown;
   private warnedOfOutage = false;
@@ -115,18 +116,12 @@ export class RedisConnection implements Servers {
     if (this.prepared) return;
     const isReady = await withTimeout(this.ready, withinMs, () => {
       const cause = this.lastError;
-      // ioredis asks again and again, and says nothing, until a server has loaded its data.
-      const isLoading = this.redis.status === 'connect';
-      const answer = cause instanceof Error ? cause.message : undefined;
-      const why = isLoading
-        ? ' (it takes connections, but may still be loading its data)'
-        : answer
-          ? ` (${answer})`
-          : '';
-      return new LockUnavailableError(name, `Redis is out of reach${why}`, { cause, mayHaveRun: false });
+      const what = `Redis is out of reach${this.whyNotReady()}`;
+      return new LockUnavailableError(name, what, { cause, mayHaveRun: false });
     });
-    if (!isReady)
-      throw new LockUnavailableError(name, 'the client was closed', { mayHaveRun: false, retryable: false });
+    if (isReady) return;
+    const what = this.retired ? 'the node has left the Cluster' : 'the client was closed';
+    throw new LockUnavailableError(name, what, { mayHaveRun: false, retryable: this.retired });
   }
 
   /**
@@ -170,10 +165,16 @@ export class RedisConnection implements Servers {
     return openRedis(this.options.source, this.options.commandTimeoutMs);
   }
 
+  /** Closes it because its node has no slots any more: whoever waits for it may ask again, and is sent elsewhere. */
+  async retire(): Promise<void> {
+    this.retired = true;
+    await this.close();
+  }
+
   /** Whoever waits for the connection gives up. */
   async close(): Promise<void> {
     this.becomeReady(false);
-    await this.pool?.close();
+    await (this.retired ? this.pool?.retire() : this.pool?.close());
     await closeRedis(this.redis, this.options.commandTimeoutMs);
   }
 
@@ -204,6 +205,12 @@ export class RedisConnection implements Servers {
     return withTimeout(command(), withinMs, late).catch((error: unknown) => {
       throw toUnavailable(name, error);
     });
+  }
+
+  private whyNotReady(): string {
+    // ioredis asks again and again, and says nothing, until a server has loaded its data.
+    if (this.redis.status === 'connect') return ' (it takes connections, but may still be loading its data)';
+    return this.lastError instanceof Error ? ` (${this.lastError.message})` : '';
   }
 
   private whenPrepared(): Promise<boolean> {
@@ -255,8 +262,8 @@ export class RedisConnection implements Servers {
 
   private warnOfEviction(info: string): void {
     if (this.warnedOfEviction) return;
-    const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
-    if (!policy || policy === 'noeviction' || /maxmemory:0\b/.test(info)) return;
+    const policy = evictionPolicyOf(info);
+    if (!policy) return;
     this.warnedOfEviction = true;
     this.options.logger.warn(
       `This Redis has maxmemory-policy ${policy}: when its memory is full it evicts locks. Set it to noeviction.`,

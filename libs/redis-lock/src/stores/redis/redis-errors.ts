@@ -27,6 +27,11 @@ const ANSWERS: readonly Answer[] = [
   ),
   passing(/^TRYAGAIN /, 'the slot of this key is moving to another node of the Cluster'),
   {
+    // It deleted a key and went on with it, which the node that gives the slot away does not allow.
+    ...passing(/^ERR Script attempted to access a non local key/, 'the slot of this key moved while a script ran'),
+    mayHaveRun: true,
+  },
+  {
     ...lasting(
       /^(MOVED|ASK|CROSSSLOT) /,
       'this Redis is a node of a Cluster; connect to it as a Cluster (see docs/topologies.md)',

@@ -30,6 +30,11 @@ export class ReplicaPool {
     return Math.max(1, Math.ceil(this.mostReplicas / 2));
   }
 
+  /** See {@link RedisConnection.retire}. */
+  async retire(): Promise<void> {
+    await Promise.all(this.all.map(async (connection) => connection.retire()));
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.all.map(async (connection) => connection.close()));
   }

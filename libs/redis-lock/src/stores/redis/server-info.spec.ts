@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { whyTooOld } from './server-version.js';
+import { whyTooOld } from './server-info.js';
 
 const infoOf = (version: string): string => `# Server\r\nredis_version:${version}\r\nredis_mode:standalone\r\n`;
 

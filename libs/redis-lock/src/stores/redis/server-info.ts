@@ -12,3 +12,9 @@ export function whyTooOld(info: string): string | undefined {
     return undefined;
   return `Redis ${version} is too old: ${NEEDED.major}.${NEEDED.minor} or later is needed`;
 }
+
+/** How a server evicts keys when its memory is full, locks among them, by what it answers to INFO; undefined if it does not. */
+export function evictionPolicyOf(info: string): string | undefined {
+  const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
+  return policy === 'noeviction' || /maxmemory:0\b/.test(info) ? undefined : policy;
+}
