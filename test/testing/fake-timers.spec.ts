@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import {
   createLockClient,
@@ -9,6 +8,7 @@ import {
   type LockClient,
 } from 'nestjs-redis-lock';
 import { makeBusy, makeLost } from 'nestjs-redis-lock/testing';
+import { waitFor } from '../support/wait-for.js';
 
 // Everything that Jest fakes by default: Date, performance, timers, setImmediate, nextTick, queueMicrotask.
 describe("A client on the memory store, under Jest's fake timers", () => {
@@ -191,8 +191,16 @@ describe("A client on the memory store, under Jest's fake timers", () => {
       jest.useRealTimers();
       const lock = await locks.acquire('order', { ttl: '3s' });
       const waiting = outcomeOf(locks.acquire('order', { wait: '1s' }));
-      await sleep(3_500);
+      await waitFor(() => waiting.settled);
       expect(waiting.settled).toBeInstanceOf(LockTimeoutError);
+      for (let renewals = 0; renewals < 3; renewals++) {
+        let last = Infinity;
+        await waitFor(() => {
+          const before = last;
+          last = lock.remaining;
+          return last > before;
+        });
+      }
       expect(lock.held).toBe(true);
       await lock.release();
     });
