@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { LockClient, type LockClientParts } from './lock/lock-client.js';
 import { processWarnings, type LockLogger } from './lock/lock-events.js';
 import type { LockDefaults } from './lock/lock-options.js';
-import { resolveClientSettings, secondsWarning } from './lock/lock-settings.js';
+import { refuseLacking, resolveClientSettings, secondsWarning } from './lock/lock-settings.js';
 import { LockArgumentError } from './lock/lock.errors.js';
 import { runOutsideScopes } from './lock/scope.js';
 import type { LockStore } from './stores/lock-store.js';
@@ -10,10 +10,11 @@ import { MemoryLockStore } from './stores/memory/memory.store.js';
 import { PassThroughLockStore } from './stores/pass-through/pass-through.store.js';
 import type { RedisConnectionSource } from './stores/redis/redis-options.js';
 import { RedisLockStore } from './stores/redis/redis.store.js';
+import { REDLOCK_LACKS, RedlockLockStore } from './stores/redlock/redlock.store.js';
 
 /**
- * What a lock client works on, and the defaults of its locks. Exactly one of `connection` and `store`, unless `enabled`
- * is false.
+ * What a lock client works on, and the defaults of its locks. Exactly one of `connection`, `nodes` and `store`, unless
+ * `enabled` is false.
  */
 export interface LockClientOptions extends LockDefaults {
   /**
@@ -21,6 +22,11 @@ export interface LockClientOptions extends LockDefaults {
    * ioredis client of yours, which is duplicated and never used, changed or closed.
    */
   connection?: RedisConnectionSource;
+  /**
+   * Redlock: independent servers of Redis, an odd number of at least 3, none of them a replica of another or a Cluster.
+   * A lock is held when a majority of them has granted it.
+   */
+  nodes?: RedisConnectionSource[];
   /**
    * `'memory'` for locks within this process, which is warned of where `NODE_ENV` is `production`, or a store of your
    * own, which is not closed with the client.
@@ -33,7 +39,7 @@ export interface LockClientOptions extends LockDefaults {
   logger?: LockLogger;
 }
 
-const OWN_OPTIONS = ['connection', 'store', 'logger'];
+const OWN_OPTIONS = ['connection', 'nodes', 'store', 'logger'];
 
 /**
  * Makes a lock client without Nest.
@@ -51,19 +57,25 @@ export function resolveParts(
   extra: readonly string[] = [],
 ): LockClientParts {
   const settings = resolveClientSettings(options, owner, [...OWN_OPTIONS, ...extra]);
-  const { connection, store } = options;
+  const { connection, nodes, store } = options;
   const logger = unbreakable(options.logger ?? defaultLogger);
   const warning = secondsWarning(options.ttl, owner);
   if (warning) logger.warn(warning);
   if (!settings.enabled) return { settings, logger, store: new PassThroughLockStore(), ownsStore: true };
-  if ((connection === undefined) === (store === undefined)) {
-    throw new LockArgumentError(`${owner}: give exactly one of "connection" and "store".`, owner);
+  if ([connection, nodes, store].filter((each) => each !== undefined).length !== 1) {
+    throw new LockArgumentError(`${owner}: give exactly one of "connection", "nodes" and "store".`, owner);
   }
   if (connection !== undefined) {
     const { prefix, commandTimeoutMs } = settings;
     // A client may be made inside of a lock, and its sockets outlive that.
     const redis = runOutsideScopes(() => new RedisLockStore({ connection, prefix, commandTimeoutMs, logger }));
     return { settings, logger, store: redis, ownsStore: true };
+  }
+  if (nodes !== undefined) {
+    // Before anything is opened.
+    refuseLacking({ lacks: REDLOCK_LACKS }, settings.lock, owner);
+    const redlock = runOutsideScopes(() => new RedlockLockStore({ ...settings, nodes, logger }));
+    return { settings, logger, store: redlock, ownsStore: true };
   }
   if ((store === 'memory' || store instanceof MemoryLockStore) && process.env['NODE_ENV'] === 'production') {
     logger.warn(
@@ -72,7 +84,9 @@ export function resolveParts(
     );
   }
   if (store === 'memory') return { settings, logger, store: new MemoryLockStore(), ownsStore: true };
-  return { settings, logger, store: checkStore(store, owner), ownsStore: false };
+  const theirs = checkStore(store, owner);
+  refuseLacking(theirs, settings.lock, owner);
+  return { settings, logger, store: theirs, ownsStore: false };
 }
 
 /** What a logger throws must not end a lock. */

@@ -23,6 +23,9 @@ import { runOutsideScopes } from './scope.js';
 /** What is left of a lease that is got by asking once more may be this part of what was asked for. */
 const ENOUGH = 0.7;
 
+/** How long after it was woken a contender asks, in ms: others who were woken by mistake should not meet it. */
+const WOKEN_MS = { min: 1, max: 5 };
+
 /** What all contenders of a client share. */
 export interface ContenderParts {
   readonly store: LockStore;
@@ -99,6 +102,8 @@ export class Contender implements GrantReceiver {
   private unanswered = 0;
   private uncertain = false;
   private failures = 0;
+  /** Woken while an answer was due. */
+  private woken = false;
   private retry: NodeJS.Timeout | undefined;
 
   /**
@@ -125,7 +130,7 @@ export class Contender implements GrantReceiver {
   ask(): void {
     if (this.state !== 'waiting' || this.question) return;
     const { store, settings, deadlines, inbox } = this.parts;
-    const queues = this.queues && inbox.usable;
+    const queues = this.queues && (inbox.usable || inbox.wakes);
     // Whom nobody can tell must not stand in the queue.
     if (this.queued && !queues) this.changeMember(true);
     const attempt = this.begin();
@@ -202,6 +207,12 @@ export class Contender implements GrantReceiver {
     this.take(lease, certain);
   }
 
+  freed(): void {
+    this.failures = 0;
+    this.woken = true;
+    if (this.state === 'waiting' && !this.question) this.retryAfter(this.pauseMs());
+  }
+
   /** Nobody wants the lock any more. */
   abandon(): void {
     if (this.state === 'over') return;
@@ -238,16 +249,17 @@ export class Contender implements GrantReceiver {
   }
 
   private wasHeld(attempt: Attempt, reply: HeldReply): void {
-    const { inbox, settings } = this.parts;
+    const { inbox } = this.parts;
     if (!(this.lastHeld && attempt.sentAt.monotonic < this.lastHeld.sentAt.monotonic)) this.lastHeld = attempt;
     this.highest = Math.max(this.highest, reply.token);
     this.seen = reply;
     if (!this.queues) return this.refuse(reply);
     const soon = reply.remainingMs < 0 ? Infinity : reply.remainingMs + 1 + Math.random() * 10;
     const { place } = reply;
-    this.queued = place !== undefined;
+    this.queued = place !== undefined || inbox.wakes;
+    if (inbox.wakes) inbox.open();
     if (!place || !inbox.usable) {
-      this.retryAfter(Math.min(soon, backoffDelay(this.failures++, settings.backoff)));
+      this.retryAfter(Math.min(soon, this.pauseMs()));
       return;
     }
     this.failures = 0;
@@ -262,11 +274,13 @@ export class Contender implements GrantReceiver {
     this.owner.waits(Math.min(soon, POLL_CAP_MS));
   }
 
-  private acquired({ sentAt, member }: Attempt, { token, remainingMs, granted = false }: AcquiredReply): void {
+  private acquired({ sentAt, member }: Attempt, reply: AcquiredReply): void {
+    const { token, remainingMs, granted = false } = reply;
     if (granted) this.parts.inbox.foundByAsking();
     // Whoever waits is told of its grant. That it was not may mean that Redis has forgotten who waits.
-    else if (this.queued) this.owner.rejoined(this);
+    else if (this.queued && this.parts.inbox.usable) this.owner.rejoined(this);
     const lease = new Lease(this.key, member, token, sentAt, remainingMs, !granted);
+    lease.reply = reply;
     this.take(lease, lease.remainingMs > (granted ? GRANT_CONFIRM_MS / 3 : 0));
   }
 
@@ -306,7 +320,7 @@ export class Contender implements GrantReceiver {
         this.highest = Math.max(this.highest, token);
         return this.again();
       }
-      lease.renewed(sent, reply.remainingMs);
+      lease.renewed(sent, reply);
       lease.replicas = replicas;
       if (lease.remainingMs > 0) this.obtain(lease);
       else this.again(leaseTooShort(key));
@@ -364,7 +378,14 @@ export class Contender implements GrantReceiver {
     // A store that was only slow is there, and what it said before still stands.
     if (!reason.late || !this.seen) this.seen = reason;
     if (!this.queues || !reason.retryable || reason.acknowledged !== undefined) return this.refuse(reason);
-    this.retryAfter(backoffDelay(this.failures++, this.parts.settings.backoff));
+    this.retryAfter(this.pauseMs());
+  }
+
+  /** How long until it asks again by itself. */
+  private pauseMs(): number {
+    if (!this.woken) return backoffDelay(this.failures++, this.parts.settings.backoff);
+    this.woken = false;
+    return WOKEN_MS.min + (WOKEN_MS.max - WOKEN_MS.min) * Math.random();
   }
 
   private refuse(reason: HeldReply | LockUnavailableError): void {
@@ -383,7 +404,7 @@ export class Contender implements GrantReceiver {
   private heardLate({ member, sentAt }: Attempt, reply: AcquireReply): void {
     const lease = this.lease?.member === member ? this.lease : undefined;
     const isOurs = reply.status === 'acquired' && reply.token === lease?.token;
-    if (isOurs && this.state === 'holding' && !reply.granted) lease?.renewed(sentAt, reply.remainingMs);
+    if (isOurs && this.state === 'holding' && !reply.granted) lease?.renewed(sentAt, reply);
     // It was carried out before we got ours.
     if (isOurs || (lease && reply.token < lease.token)) return;
     if (lease && this.state === 'holding') this.loseTo(member);

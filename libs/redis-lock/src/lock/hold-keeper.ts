@@ -47,6 +47,10 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     return scope;
   }
 
+  get fences(): boolean {
+    return !this.parts.store.lacks?.includes('fencing');
+  }
+
   leave(scope: LockScope): Promise<ReleaseOutcome> {
     const { hold } = scope;
     scope.running = false;
@@ -78,7 +82,7 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     reply?.then(settled, settled);
     const answer = reply && (await deadlines.limit(reply, commandTimeoutMs, late));
     if (answer?.status !== 'renewed') lease.hold?.lose('taken');
-    else lease.renewed(sent, answer.remainingMs);
+    else lease.renewed(sent, answer);
     hold.throwIfLost();
     this.watchdog.leaseChanged(lease);
   }

@@ -8,6 +8,8 @@ export interface GrantReceiver {
   granted(token: number): void;
   /** Ask now: what was told before may not have arrived. */
   ask(): void;
+  /** Ask soon: the key may be free. */
+  freed?(): void;
 }
 
 /** Between two who ask because the inbox was opened anew, or places were lost, in ms. */
@@ -39,6 +41,11 @@ export class Inbox implements GrantListener {
     return this.inbox.usable;
   }
 
+  /** See {@link GrantInbox.wakes}. */
+  get wakes(): boolean {
+    return this.inbox.wakes === true;
+  }
+
   /** See {@link GrantInbox.generation}. */
   get generation(): number {
     return this.inbox.generation;
@@ -57,6 +64,10 @@ export class Inbox implements GrantListener {
     const receiver = this.receivers.get(grant.member);
     if (receiver) receiver.granted(grant.token);
     else this.disown(grant);
+  }
+
+  freed({ member }: Pick<Grant, 'member'>): void {
+    this.receivers.get(member)?.freed?.();
   }
 
   opened(): void {

@@ -17,6 +17,8 @@ export class Lease {
   whenEnded: (() => void) | undefined;
   /** What its replicas have acknowledged. */
   replicas: ReplicaDemand | undefined;
+  /** The answer that set it last: tells on how many servers it is. */
+  reply: { readonly nodes?: number } | undefined;
   /** How often it was handed over in this process. */
   handOvers = 0;
   /** When this process got it, in ms of the monotonic clock. */
@@ -45,9 +47,15 @@ export class Lease {
     return Math.max(0, this.leaseMs - driftOf(this.leaseMs) - elapsedSince(this.from));
   }
 
-  /** The store confirmed a lease of `leaseMs` to a command sent at `from`. It can only move the deadline back. */
-  renewed(from: Moment, leaseMs: number): void {
+  get nodes(): number {
+    return this.reply?.nodes ?? 1;
+  }
+
+  /** The store confirmed it in answer to a command sent at `from`. It can only move the deadline back. */
+  renewed(from: Moment, reply: { readonly remainingMs: number; readonly nodes?: number }): void {
+    const { remainingMs: leaseMs } = reply;
     this.confirmed = true;
+    this.reply = reply;
     const gained = leaseMs - driftOf(leaseMs) - elapsedSince(from);
     if (gained <= this.remainingMs) return;
     this.from = from;

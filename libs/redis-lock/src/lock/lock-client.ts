@@ -4,7 +4,13 @@ import { LockEventEmitter, type LockLogger } from './lock-events.js';
 import type { LockHandle } from './lock-handle.js';
 import { LockKey } from './lock-key.js';
 import type { LockOptions } from './lock-options.js';
-import { resolveLockSettings, secondsWarning, type ClientSettings, type LockSettings } from './lock-settings.js';
+import {
+  refuseLacking,
+  resolveLockSettings,
+  secondsWarning,
+  type ClientSettings,
+  type LockSettings,
+} from './lock-settings.js';
 import {
   LockArgumentError,
   LockBusyError,
@@ -120,7 +126,7 @@ export class LockClient implements AsyncDisposable {
     onLost: LockOptions['onLost'] = this.parts.settings.lock.onLost,
   ): Promise<void> {
     if ((await lock.release()) !== 'lost' || onLost === 'warn') return;
-    throw new LockLostError(lock.key, lock.lost?.reason ?? 'taken', lock.fencingToken, {
+    throw new LockLostError(lock.key, lock.lost?.reason ?? 'taken', lock.token, {
       cause: lock.lost?.cause,
       result,
     });
@@ -180,6 +186,7 @@ export class LockClient implements AsyncDisposable {
       );
     }
     const settings = resolveLockSettings(options, defaults, name.text);
+    refuseLacking(this.parts.store, settings, name.text);
     const warning = this.warnedOfSeconds ? undefined : secondsWarning(options?.ttl, name.text);
     if (warning) {
       this.warnedOfSeconds = true;

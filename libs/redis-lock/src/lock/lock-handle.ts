@@ -10,6 +10,8 @@ export type ReleaseOutcome = 'released' | 'kept' | 'lost' | 'unknown';
 
 /** What a handle asks of the client that made it. */
 export interface HandleOwner {
+  /** Whether the tokens of its store grow with certainty. */
+  readonly fences: boolean;
   leave(scope: LockScope): Promise<ReleaseOutcome>;
   extend(scope: LockScope, ttl: Duration | undefined): Promise<void>;
 }
@@ -34,9 +36,24 @@ export class LockHandle implements AsyncDisposable {
   /**
    * A number that grows with every acquisition of this key, and stays the same when the lock is entered again. Pass it
    * to what is written under the lock and reject a smaller one in the same write.
+   * @throws LockArgumentError when the client was made with `fencing: false`.
    * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
    */
   get fencingToken(): number {
+    if (this.client.fences) return this.scope.hold.token;
+    throw new LockArgumentError(
+      `Lock "${this.key}": there are no fencing tokens with "fencing: false"; leave that option out.`,
+      this.key,
+    );
+  }
+
+  /** On how many servers the lock is: with `nodes` those that have granted or renewed it, else 1. */
+  get nodes(): number {
+    return this.scope.hold.lease.nodes;
+  }
+
+  /** @internal */
+  get token(): number {
     return this.scope.hold.token;
   }
 

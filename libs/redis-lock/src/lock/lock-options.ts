@@ -97,6 +97,18 @@ export interface LockDefaults extends Omit<LockOptions, 'signal'> {
    */
   commandTimeout?: Duration;
   /**
+   * With `nodes`: how long one node may take for its answer before it counts as unreachable. Shorter: a node that hangs
+   * delays a lock less, where too many others hang as well. Longer: a slow network has more time. Far below `ttl`.
+   * @default '50ms'
+   */
+  nodeTimeout?: Duration;
+  /**
+   * With `nodes`: whether fencing tokens grow with certainty, for which an acquisition sometimes asks the nodes twice.
+   * `false` saves that; `fencingToken` throws then.
+   * @default true
+   */
+  fencing?: boolean;
+  /**
    * How callers come back whom Redis cannot tell that it is their turn, because pub/sub is forbidden or Redis is out of
    * reach: the first pause, doubled up to the longest one, with jitter.
    */
@@ -131,6 +143,8 @@ export const DEFAULTS = {
   replicas: false,
   'replicas.timeout': 100,
   commandTimeout: 1_000,
+  nodeTimeout: 50,
+  fencing: true,
   backoff: { initial: 50, max: 1_000 },
   shutdown: { drain: 10_000 },
 } as const;

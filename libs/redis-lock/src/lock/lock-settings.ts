@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import type { LockStore } from '../stores/lock-store.js';
 import type { BackoffRange } from './backoff.js';
 import { parseDuration, type DurationRule } from './duration.js';
 import type { ReplicaDemand } from '../stores/lock-store.js';
@@ -26,6 +27,8 @@ export interface ClientSettings {
   readonly commandTimeoutMs: number;
   readonly backoff: BackoffRange;
   readonly drainMs: number;
+  readonly nodeTimeoutMs: number;
+  readonly fencing: boolean;
   readonly lock: LockSettings;
 }
 
@@ -36,6 +39,7 @@ const DURATIONS = {
   maxHold: { min: 1, infinite: true },
   commandTimeout: { min: 1 },
   'replicas.timeout': { min: 1 },
+  nodeTimeout: { min: 1 },
   'backoff.initial': { min: 1 },
   'backoff.max': { min: 1 },
   'shutdown.drain': { min: 0 },
@@ -59,6 +63,8 @@ const CLIENT_OPTION_NAMES = [
   'prefix',
   'enabled',
   'commandTimeout',
+  'nodeTimeout',
+  'fencing',
   'backoff',
   'shutdown',
 ];
@@ -92,6 +98,8 @@ export function resolveClientSettings(
       initialMs,
       maxMs: Math.max(initialMs, duration('backoff.max', orDefault(backoff.max, DEFAULTS.backoff.max), owner)),
     },
+    nodeTimeoutMs: duration('nodeTimeout', orDefault(options.nodeTimeout, DEFAULTS.nodeTimeout), owner),
+    fencing: flag('fencing', orDefault(options.fencing, DEFAULTS.fencing), owner),
     drainMs: duration('shutdown.drain', orDefault(shutdown.drain, DEFAULTS.shutdown.drain), owner),
     lock: settingsOf(options, FACTORY_SETTINGS, owner),
   };
@@ -147,6 +155,20 @@ function settingsOf(options: LockOptions, defaults: LockSettings, lock: string):
     refuse('minHold', settings.minHoldMs, `at most "maxHold", ${settings.maxHoldMs} ms`, lock);
   }
   return settings;
+}
+
+/** @throws LockArgumentError when the store cannot do what is asked for. */
+export function refuseLacking(
+  { lacks }: Pick<LockStore, 'lacks'>,
+  { fair, replicas: demand }: LockSettings,
+  lock: string,
+): void {
+  if (fair && lacks?.includes('fair')) {
+    refuse('fair', fair, 'false, as a fair order does not exist over several nodes', lock);
+  }
+  if (demand && lacks?.includes('replicas')) {
+    refuse('replicas', demand, 'false, as a majority of independent nodes has the lock already', lock);
+  }
 }
 
 /** The lease that an acquisition asks for, in ms. */

@@ -165,7 +165,7 @@ export class Watchdog {
         (answer) => {
           if (!watched || lease.watched !== watched) return;
           if (answer.status === 'gone') return lease.hold?.lose('taken');
-          lease.renewed(sent, answer.remainingMs);
+          lease.renewed(sent, answer);
           watched.failing = false;
           watched.pending = undefined;
           this.leaseChanged(lease);

@@ -32,9 +32,18 @@ export interface LockStore {
   /** The inbox of a client: what is granted to members of that instance is told to the listener. Closed at first. */
   grants(instance: string, listener: GrantListener): GrantInbox;
 
+  /** What this store cannot do; asking for it is an error. Absent: nothing. */
+  readonly lacks?: readonly LockFeature[];
+
   /** Closes what the store opened itself. */
   close(): Promise<void>;
 }
+
+/**
+ * `fair`: callers in the strict order of their arrival; `fencing`: tokens that grow with certainty; `replicas`: locks
+ * that wait until replicas have them.
+ */
+export type LockFeature = 'fair' | 'fencing' | 'replicas';
 
 /** How many numbers after each token belong to it: the client gives them out when it hands the lock over itself. */
 export const RESERVED_TOKENS = 16;
@@ -84,6 +93,8 @@ export interface AcquiredReply {
   readonly remainingMs: number;
   /** It is a grant of which the member was told before, and which it has not confirmed. */
   readonly granted?: boolean;
+  /** On how many servers the lock is, as far as is known when this is looked at; absent: one. */
+  readonly nodes?: number;
 }
 
 export interface HeldReply {
@@ -151,7 +162,14 @@ export interface ReplicaDemand {
 }
 
 /** `remainingMs` is the lease from the moment the store answered; `gone`: the member does not own the key any more. */
-export type RenewReply = { readonly status: 'renewed'; readonly remainingMs: number } | { readonly status: 'gone' };
+export type RenewReply =
+  | {
+      readonly status: 'renewed';
+      readonly remainingMs: number;
+      /** As in {@link AcquiredReply}. */
+      readonly nodes?: number;
+    }
+  | { readonly status: 'gone' };
 
 export type LockState = { readonly status: 'free' } | HeldReply;
 
@@ -164,6 +182,8 @@ export interface Grant {
 
 export interface GrantListener {
   granted(grant: Grant): void;
+  /** A key that the member waits for may be free: it has to ask. Of inboxes that wake. */
+  freed?(hint: Pick<Grant, 'key' | 'member'>): void;
   /** The inbox is open, maybe again. What was told before may not have arrived. */
   opened(): void;
   /** It cannot be opened: nobody is told of anything, and who waits must come back by itself. */
@@ -173,6 +193,11 @@ export interface GrantListener {
 export interface GrantInbox {
   /** False once it is known that it cannot be opened; then nobody queues in the store. */
   readonly usable: boolean;
+  /**
+   * It grants nothing, but tells members when to ask: an acquire with `queue` is remembered although it gets no place.
+   * Who waits comes back by itself as well. Absent: no.
+   */
+  readonly wakes?: boolean;
   /** Changes with every connection to the store: what was sent before says nothing about what is told after. */
   readonly generation: number;
   /** Opens it, or makes sure that it is open. */
