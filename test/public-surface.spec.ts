@@ -53,6 +53,7 @@ const MAIN = {
     'LockErrorCode',
     'LockEventEmitter',
     'LockEvents',
+    'LockFeature',
     'LockHolder',
     'LockLogger',
     'LockLossReason',
@@ -95,7 +96,7 @@ const TESTING = {
 /** What is public of the classes that users hold in their hands; everything else may change. */
 const MEMBERS = {
   LockClient: ['acquire', 'close', 'drain', 'events', 'isLocked', 'run', 'tryAcquire', 'tryRun'],
-  LockHandle: 'assertHeld extend fencingToken held key lost release remaining run signal'.split(' '),
+  LockHandle: 'assertHeld extend fencingToken held key lost nodes release remaining run signal'.split(' '),
 };
 
 describe('The public surface', () => {
@@ -121,6 +122,8 @@ describe('The public surface', () => {
       reentrant: true,
       onLost: 'throw',
       commandTimeout: 1_000,
+      nodeTimeout: 50,
+      fencing: true,
       backoff: { initial: 50, max: 1_000 },
       replicas: false,
       'replicas.timeout': 100,
