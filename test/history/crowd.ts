@@ -1,22 +1,29 @@
-import type { ChildProcess, Said } from '../cases/support/child-process.js';
-import type { LockFixture } from '../cases/support/lock-fixture.js';
-import type { TcpProxy } from '../support/tcp-proxy.js';
+import type { LockClientOptions } from 'nestjs-redis-lock';
+import { fileURLToPath } from 'node:url';
+import { clock, type HoldRecord } from '../../scripts/lib/history/critical-section.mjs';
+import { FencedCounter } from '../../scripts/lib/history/fenced-counter.mjs';
+import { checkHistory, holdsOf, type Violation } from '../../scripts/lib/history/history.mjs';
+import { ChildProcess } from '../cases/support/child-process.js';
 import { waitFor } from '../support/wait-for.js';
-import { clock } from './critical-section.mjs';
-import { FencedCounter } from './fenced-counter.mjs';
-import { checkHistory, type HoldRecord, type Violation } from './history.js';
 
-const CALLERS = 4;
+const WORKER = fileURLToPath(new URL('../../scripts/lib/history/worker.mjs', import.meta.url));
 
 export interface CrowdOptions {
+  /** Where the locks are for a process, by its number. */
+  readonly servers: (process: number) => Pick<LockClientOptions, 'connection' | 'nodes'>;
+  readonly prefix: string;
+  /** The Redis of the counters that the tokens guard. */
+  readonly counterUrl: string;
   readonly processes?: number;
+  /** How many callers a process has. */
+  readonly callers?: number;
   readonly keys?: readonly string[];
+  /** The leases that callers ask for, in ms. */
+  readonly ttls?: readonly number[];
   /** The part of the callers that is fair. */
   readonly fair?: number;
   /** The path of another copy of the library. */
   readonly library?: string;
-  /** What stands between the processes and Redis, by their number; the others have nothing between. */
-  readonly proxies?: readonly TcpProxy[];
 }
 
 /** What became of a crowd. */
@@ -46,18 +53,9 @@ export class Member {
     this.killedAt = clock();
   }
 
-  /** What it held; of a process that was killed in its section, until then at the longest. */
+  /** What it held. */
   records(): HoldRecord[] {
-    const ended = this.said('held');
-    const known = new Set(ended.map(({ key, token }) => `${key} ${token}`));
-    const begun = this.said('began').filter(({ key, token }) => !known.has(`${key} ${token}`));
-    const killedAt = this.killedAt ?? Infinity;
-    return [...ended, ...begun.map((record) => ({ ...record, until: Math.min(record.until, killedAt) }))];
-  }
-
-  private said(event: string): HoldRecord[] {
-    const found: Said[] = this.process.events.filter((said) => said.event === event);
-    return found as unknown as HoldRecord[];
+    return holdsOf(this.process.events, this.killedAt);
   }
 }
 
@@ -65,29 +63,33 @@ export class Member {
 export class Crowd {
   readonly members: Member[];
   private readonly keys: readonly string[];
+  private readonly counterUrl: string;
 
+  /** `start` makes the processes; default: they are to be ended by {@link kill}. */
   constructor(
-    private readonly fixture: LockFixture,
-    { processes = 4, keys = ['one', 'other'], fair = 0, library, proxies = [] }: CrowdOptions = {},
+    { servers, processes = 4, ...options }: CrowdOptions,
+    start = (script: string, config: object): ChildProcess => ChildProcess.start(script, config),
   ) {
-    this.keys = keys;
-    const { prefix, server } = fixture;
+    const config = { callers: 4, keys: ['one', 'other'], ...options };
+    this.keys = config.keys;
+    this.counterUrl = config.counterUrl;
     const names = Array.from({ length: processes }, (_, number) => `process ${number}`);
-    this.members = names.map((name, number) => {
-      const url = proxies[number]?.url ?? server.url;
-      const config = { name, url, counterUrl: server.url, prefix, keys, callers: CALLERS, fair, library };
-      return new Member(fixture.process('../../history/worker.mjs', config), name);
-    });
+    this.members = names.map(
+      (name, number) => new Member(start(WORKER, { ...config, name, servers: servers(number) }), name),
+    );
   }
 
-  /** Waits until everybody who lives has held a lock so many more times, and all together so many times. */
-  async progress(each: number, together: number, members = this.alive): Promise<void> {
+  /**
+   * Waits until everybody who lives has held a lock so many more times, and all together so many times.
+   * @throws when that takes longer than `timeoutMs`.
+   */
+  async progress(each: number, together: number, members = this.alive, timeoutMs = 30_000): Promise<void> {
     const before = members.map(({ held }) => held);
     const gains = (): number[] => members.map(({ held }, number) => held - (before[number] ?? 0));
     const isEnough = (): boolean =>
       gains().every((gain) => gain >= each) && gains().reduce((sum, gain) => sum + gain, 0) >= together;
     const hasFailed = (): boolean => members.some((member) => errorsOf(member) !== '');
-    await waitFor(() => isEnough() || hasFailed(), { timeoutMs: 30_000 }).catch(() => undefined);
+    await waitFor(() => isEnough() || hasFailed(), { timeoutMs }).catch(() => undefined);
     if (!isEnough())
       throw new Error(`So many holds were gained: ${gains().join(', ')}. ${members.map(errorsOf).join('')}`);
   }
@@ -96,11 +98,16 @@ export class Crowd {
     return this.members.filter(({ killedAt }) => killedAt === undefined);
   }
 
+  /** Ends whoever lives. */
+  kill(): void {
+    for (const member of this.alive) member.kill();
+  }
+
   /** Ends the processes, and judges what they have said. */
   async finish(): Promise<Outcome> {
     for (const { process } of this.alive) process.tell('finish');
     const ends = await Promise.all(this.alive.map(async ({ process }) => process.exit()));
-    const counter = new FencedCounter(this.fixture.server.url);
+    const counter = new FencedCounter(this.counterUrl);
     const values = await Promise.all(this.keys.map(async (key) => [key, await counter.value(key)] as const));
     counter.close();
     const records = this.members.flatMap((member) => member.records());

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { checkHistory, type HoldRecord, type Violation } from './history.js';
+import { checkHistory, type HoldRecord, type Violation } from '../../scripts/lib/history/history.mjs';
 
 /** A hold of `who`; the tokens of these histories are small. */
 function hold(who: string, token: number, from: number, until: number, more: Partial<HoldRecord> = {}): HoldRecord {

@@ -2,18 +2,32 @@ import { expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockFixture } from '../cases/support/lock-fixture.js';
 import { describeWithRedisServer } from '../support/redis.js';
+import type { TcpProxy } from '../support/tcp-proxy.js';
 import { Crowd, type CrowdOptions, type Member, type Outcome } from './crowd.js';
-import { COUNTER_CLIENT } from './fenced-counter.mjs';
+import { COUNTER_CLIENT } from '../../scripts/lib/history/fenced-counter.mjs';
 
 /** No violation, and every process that was not killed has ended by itself, without an error. */
 const FLAWLESS: Outcome = { violations: [], failed: [], errors: '' };
+
+interface Disturbed extends Partial<CrowdOptions> {
+  /** What stands between the processes and Redis, by their number; the others have nothing between. */
+  readonly proxies?: readonly TcpProxy[];
+}
 
 describeWithRedisServer('The history of several processes has no violation', () => {
   const fixture = LockFixture.use();
 
   /** A crowd that has come to work, and gets on with it after it was disturbed. */
-  async function run(options: CrowdOptions, disturb: (crowd: Crowd) => Promise<void>): Promise<Outcome> {
-    const crowd = new Crowd(fixture, options);
+  async function run(
+    { proxies = [], ...options }: Disturbed,
+    disturb: (crowd: Crowd) => Promise<void>,
+  ): Promise<Outcome> {
+    const { url } = fixture.server;
+    const servers = (process: number): { connection: string } => ({ connection: proxies[process]?.url ?? url });
+    const { prefix } = fixture;
+    const crowd = new Crowd({ servers, prefix, counterUrl: url, ...options }, (script, config) =>
+      fixture.process(script, config),
+    );
     await crowd.progress(3, 50);
     await disturb(crowd);
     await crowd.progress(3, 50);

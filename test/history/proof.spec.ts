@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LockFixture } from '../cases/support/lock-fixture.js';
 import { describeWithRedisServer } from '../support/redis.js';
-import { checkHistory, type Violation } from './history.js';
+import { checkHistory, type Violation } from '../../scripts/lib/history/history.mjs';
 import { PatchedCopy, type Patch } from './patched-copy.js';
 import * as scenarios from './scenarios.js';
 import { Stage } from './stage.js';

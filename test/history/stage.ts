@@ -3,7 +3,7 @@ import type { LockFixture } from '../cases/support/lock-fixture.js';
 import { newRedis, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { waitFor } from '../support/wait-for.js';
-import { CriticalSection, type HoldRecord } from './critical-section.mjs';
+import { CriticalSection, type HoldRecord } from '../../scripts/lib/history/critical-section.mjs';
 import type { PatchedCopy } from './patched-copy.js';
 
 export const KEY = 'order';

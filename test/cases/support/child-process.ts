@@ -2,6 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -24,7 +25,7 @@ export class ChildProcess {
   }
 
   static start(script: string, config: object): ChildProcess {
-    const path = fileURLToPath(new URL(script, import.meta.url));
+    const path = resolve(dirname(fileURLToPath(import.meta.url)), script);
     // Nothing of Jest's own flags, such as its module loader.
     const env = { ...process.env, NODE_OPTIONS: '' };
     return new ChildProcess(

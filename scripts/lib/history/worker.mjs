@@ -1,12 +1,23 @@
 // A process with many callers that take locks, stay in their critical section for a moment, and say for how long they
-// held what. It goes on until a line comes in. `library` is the path of another copy of the library.
+// held what. It goes on until a line comes in. `servers` are the options of its client that say where the locks are;
+// `library` is the path of another copy of the library.
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CriticalSection } from './critical-section.mjs';
 import { FencedCounter } from './fenced-counter.mjs';
 
-const { name, url, counterUrl, prefix, keys, callers, fair, library } = JSON.parse(process.argv[2] ?? '{}');
+const {
+  name,
+  servers,
+  counterUrl,
+  prefix,
+  keys,
+  callers,
+  fair = 0,
+  ttls = [500, 900],
+  library,
+} = JSON.parse(process.argv[2] ?? '{}');
 /** @type {typeof import('nestjs-redis-lock')} */
 const { createLockClient, isLockError } = await import(library ?? 'nestjs-redis-lock');
 
@@ -16,7 +27,7 @@ const say = (event, details) => process.stdout.write(`${JSON.stringify({ event, 
 /** @param {number} most */
 const upTo = (most) => Math.random() * most;
 
-const locks = createLockClient({ connection: url, prefix, shutdown: { drain: '5s' }, logger: { warn() {} } });
+const locks = createLockClient({ ...servers, prefix, shutdown: { drain: '5s' }, logger: { warn() {} } });
 const counter = new FencedCounter(counterUrl);
 let finished = false;
 
@@ -25,9 +36,12 @@ async function call(who) {
   const caller = new AbortController();
   const leaving = Math.random() < 0.15 ? setTimeout(() => caller.abort(), upTo(60)) : undefined;
   const key = keys[Math.floor(upTo(keys.length))];
-  const options = { ttl: Math.random() < 0.5 ? 500 : 900, wait: Math.random() < 0.2 ? Math.floor(upTo(100)) : 5_000 };
+  const options = {
+    ttl: ttls[Math.floor(upTo(ttls.length))],
+    wait: Math.random() < 0.2 ? Math.floor(upTo(100)) : 5_000,
+  };
   const lock = await locks
-    .acquire(key, { ...options, fair: Math.random() < fair, signal: caller.signal })
+    .acquire(key, { ...options, ...(Math.random() < fair ? { fair: true } : {}), signal: caller.signal })
     .finally(() => clearTimeout(leaving));
   const section = new CriticalSection(lock, who);
   const read = await counter.read(key, lock.fencingToken);
