@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
+import type { LockEvents } from 'nestjs-redis-lock';
+import { once } from 'node:events';
 import { storeContract } from 'nestjs-redis-lock/testing';
 import { RedisLockStore } from '../../libs/redis-lock/src/stores/redis/redis.store.js';
 import { startSentinelGroup } from '../../scripts/lib/topologies/index.mjs';
 import { deferred, waitFor } from '../support/wait-for.js';
 import { Clients } from './support/clients.js';
-import { describeWithRedisServer, uniquePrefix } from '../support/redis.js';
+import { describeWithRedisServer, newRedis, uniquePrefix } from '../support/redis.js';
 import { Crowd } from './support/crowd.js';
 
 describeWithRedisServer('A master with replicas and Sentinels', () => {
@@ -40,6 +42,25 @@ describeWithRedisServer('A master with replicas and Sentinels', () => {
       own.disconnect();
     }
   });
+
+  test('a lock of which no replica had heard is gone with its master, and reported as lost', async () => {
+    const failed = await group.currentMaster();
+    const replicas = group.nodes.filter((node) => node !== failed);
+    const holder = clients.make({ ttl: '12s' });
+    const lost = once(holder.events, 'lost');
+    const master = newRedis(failed.url);
+    for (const replica of replicas) replica.pause();
+    await master.client('KILL', 'TYPE', 'replica');
+    const held = await holder.acquire('unheard');
+    master.disconnect();
+    await failed.kill();
+    for (const replica of replicas) replica.resume();
+
+    const [{ key, reason }] = (await lost) as [LockEvents['lost'][0]];
+    expect({ key, reason, held: held.held }).toEqual({ key: 'unheard', reason: 'taken', held: false });
+    expect(await held.release()).toBe('lost');
+    await clients.make().run('unheard', (lock) => expect(lock.fencingToken).toBeGreaterThan(held.fencingToken));
+  }, 180_000);
 
   test('case 43: the master is killed while clients contend → all go on, tokens grow, and what was lost is reported', async () => {
     const contenders = Array.from({ length: 5 }, () => clients.make({ ttl: '2s' }));
