@@ -9,6 +9,7 @@ import { BlindLock, CountingLock, ProcessLocks, ScriptLock, TokenLock, TwoStepLo
 import { gapsOf, ServerLog } from './articles/server-log.js';
 import { Shop } from './articles/shop.js';
 import { LockFixture, recordEvents } from './cases/support/lock-fixture.js';
+import { connected } from './support/connected.js';
 import { describeWithRedisServer } from './support/redis.js';
 import { deferred, waitFor } from './support/wait-for.js';
 
@@ -232,7 +233,7 @@ describeWithRedisServer('The claims of the articles', () => {
       await redis.acl('SETUSER', 'deaf', 'on', '>secret', '~*', '+@all', 'resetchannels');
       const connection = { host: '127.0.0.1', port: fixture.server.port, username: 'deaf', password: 'secret' };
       const waiters = [1, 2].map(() => fixture.client({ connection, backoff: { initial, max } }));
-      await Promise.all(waiters.map(async (client) => client.isLocked('connected')));
+      await Promise.all(waiters.map(connected));
       await new ScriptLock(redis, key, MINUTE).tryLock();
       const naive = new ScriptLock(redis, key, MINUTE);
 

@@ -77,6 +77,7 @@ export class Crowd {
     this.members = names.map(
       (name, number) => new Member(start(WORKER, { ...config, name, servers: servers(number) }), name),
     );
+    for (const { process } of this.members) process.yieldToOthers();
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { LockClient, LockClientOptions, LockHandle } from 'nestjs-redis-lock';
 import type { LockFixture } from '../cases/support/lock-fixture.js';
+import { connected } from '../support/connected.js';
 import { newRedis, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { waitFor } from '../support/wait-for.js';
@@ -57,12 +58,7 @@ export class Stage {
   }
 
   async untilConnected({ client }: Actor): Promise<void> {
-    const asked = async (): Promise<boolean> =>
-      client.isLocked('connected').then(
-        () => true,
-        () => false,
-      );
-    await waitFor(asked);
+    await connected(client);
   }
 
   /** A caller enters its critical section, as soon as it has the lock. */

@@ -1,4 +1,5 @@
 import { createLockClient, type LockClient, type LockStore } from 'nestjs-redis-lock';
+import { connected } from '../support/connected.js';
 import { Link } from './link.js';
 
 /** Two keys, of which the first is asked for most. */
@@ -37,7 +38,7 @@ export abstract class World {
 
   async open(): Promise<this> {
     for (let index = 0; index < CLIENTS; index++) this.stations[index] = this.newStation();
-    await Promise.all(this.stations.map(async ({ client }) => client.isLocked('connected')));
+    await Promise.all(this.stations.map(async ({ client }) => connected(client)));
     return this;
   }
 

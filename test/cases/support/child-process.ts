@@ -1,5 +1,6 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import { constants, setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { dirname, resolve } from 'node:path';
@@ -41,6 +42,11 @@ export class ChildProcess {
     const found = said();
     if (!found) throw new Error(`The process ended before it said "${event}": ${this.errors}`);
     return found;
+  }
+
+  /** Lets other processes go first, such as the test beside it. */
+  yieldToOthers(): void {
+    if (this.child.pid !== undefined) setPriority(this.child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   }
 
   /** Tells it a line. */

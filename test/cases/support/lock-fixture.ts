@@ -10,6 +10,7 @@ import {
 import { EventEmitter, once } from 'node:events';
 import { Chain } from '../../../libs/redis-lock/src/lock/chain.js';
 import { startRedis, type RedisServer } from '../../../scripts/lib/servers.mjs';
+import { connected } from '../../support/connected.js';
 import { newRedis, uniquePrefix } from '../../support/redis.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -75,12 +76,7 @@ export class LockFixture {
 
   /** Waits until a client is connected and has nothing under way. */
   async connected(client: LockClient): Promise<void> {
-    await waitFor(async () =>
-      client.isLocked('connected').then(
-        () => true,
-        () => false,
-      ),
-    );
+    await connected(client);
   }
 
   /** A client of the user: closed after the test. */

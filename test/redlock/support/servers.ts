@@ -52,13 +52,14 @@ export class RedlockServers {
     const { prefix } = this;
     const client = createLockClient({ nodes: this.urls, prefix, shutdown: { drain: 0 }, logger, ...options });
     this.closing(client);
-    await waitFor(async () => {
+    const areConnected = async (): Promise<boolean> => {
       const lock = await client.acquire('connected', { wait: 0 }).catch(() => undefined);
-      await waitFor(() => !lock || lock.nodes === this.servers.length, { timeoutMs: 100 }).catch(() => undefined);
+      await waitFor(() => !lock || lock.nodes === this.servers.length, { timeoutMs: 500 }).catch(() => undefined);
       const nodes = lock?.nodes;
       await lock?.release();
       return nodes === this.servers.length;
-    });
+    };
+    await waitFor(areConnected, { timeoutMs: 30_000 });
     return client;
   }
 
@@ -67,14 +68,15 @@ export class RedlockServers {
     const { prefix } = this;
     const made = new RedlockLockStore({ nodes, prefix, nodeTimeoutMs, commandTimeoutMs: 1_000, fencing, logger });
     const store = this.closing(made);
-    await waitFor(async () => {
-      const reply = await store.acquire({ key: 'connected', member: 'm#0', leaseMs: 5_000, withinMs: 1_000 });
-      await waitFor(() => reply.status !== 'acquired' || reply.nodes === nodes.length, { timeoutMs: 100 }).catch(
-        () => undefined,
-      );
-      await store.release({ key: 'connected', member: 'm#0', minHoldMs: 0 });
-      return reply.status === 'acquired' && reply.nodes === nodes.length;
-    });
+    const areConnected = async (): Promise<boolean> => {
+      const hold = { key: 'connected', member: 'm#0' };
+      const reply = await store.acquire({ ...hold, leaseMs: 5_000, withinMs: 1_000 }).catch(() => undefined);
+      const nodesOf = (): number | undefined => (reply?.status === 'acquired' ? reply.nodes : 0);
+      await waitFor(() => nodesOf() === 0 || nodesOf() === nodes.length, { timeoutMs: 500 }).catch(() => undefined);
+      await store.release({ ...hold, minHoldMs: 0 }).catch(() => undefined);
+      return nodesOf() === nodes.length;
+    };
+    await waitFor(areConnected, { timeoutMs: 30_000 });
     return store;
   }
 
