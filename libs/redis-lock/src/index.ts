@@ -8,6 +8,7 @@ export { LockHttpException } from './interceptors/lock-http.interceptor.js';
 export { currentLock } from './lock/current-lock.js';
 export type { Duration } from './lock/duration.js';
 export { LockClient, type LockedWork, type TryRunResult } from './lock/lock-client.js';
+export { LockAccess, type AccessOptions } from './lock/lock-access.js';
 export type { LockEventEmitter, LockEvents, LockLogger } from './lock/lock-events.js';
 export { LockHandle, type ReleaseOutcome } from './lock/lock-handle.js';
 export { LockKey, lockKey, type KeyValue } from './lock/lock-key.js';
@@ -26,6 +27,8 @@ export {
   type LockHolder,
   type LockLossReason,
 } from './lock/lock.errors.js';
+export { ReadWriteLock, type ReadWriteState } from './lock/read-write-lock.js';
+export { Semaphore, type PermitOptions, type SemaphoreState } from './lock/semaphore.js';
 export { LockService } from './module/lock.service.js';
 export { RedisLockModule } from './module/redis-lock.module.js';
 export type { RedisLockModuleOptions, RedisLockOptionsFactory } from './module/redis-lock.module-definition.js';

@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import type { Observable } from 'rxjs';
 import 'reflect-metadata';
 import type { LockOptions } from '../lock/lock-options.js';
+import { MAX_PERMITS } from '../lock/shares.js';
 import { FACTORY_SETTINGS, resolveLockSettings } from '../lock/lock-settings.js';
 import { LockArgumentError } from '../lock/lock.errors.js';
 import { invoke, returnKindOf, type ReturnKind } from './locked-kinds.js';
@@ -107,7 +108,9 @@ export function Locked<Args extends unknown[] = never, const Options extends Loc
  * @throws LockArgumentError
  */
 export function checkOptions(options: LockedOptions, where: string, extra: readonly string[]): LockedOptions {
-  resolveLockSettings(options, FACTORY_SETTINGS, where, extra);
+  // A function is asked at the calls: when the class is defined, it may not know yet.
+  const permits = typeof options?.permits === 'function' ? MAX_PERMITS : options?.permits;
+  resolveLockSettings(permits === undefined ? options : { ...options, permits }, FACTORY_SETTINGS, where, extra);
   if ('signal' in options)
     throw new LockArgumentError(`${where}: option "signal" belongs to one call; use LockService.run.`, where);
   checkChoice(options.onBusy, 'onBusy', ['throw', 'skip'], where);

@@ -6,6 +6,7 @@ import {
   type HeldReply,
   type LockStore,
   type ReplicaDemand,
+  type Share,
   type Successor,
 } from '../stores/lock-store.js';
 import { backoffDelay } from './backoff.js';
@@ -121,6 +122,11 @@ export class Contender implements GrantReceiver {
     if (queues) parts.inbox.expect(this.member, this);
   }
 
+  /** What it stands for; undefined: the whole lock. */
+  private get share(): Share | undefined {
+    return this.only?.settings.share;
+  }
+
   /** For how long the store has owed an answer, in ms. */
   get unansweredMs(): number {
     return this.question ? elapsedSince(this.question.sentAt) : 0;
@@ -141,6 +147,7 @@ export class Contender implements GrantReceiver {
       key: this.key,
       member: attempt.member,
       leaseMs: wish.leaseMs,
+      share: this.share,
       withinMs: Math.max(1, Math.min(timeoutMs, wish.withinMs)),
       queue: queues ? { arrival: this.arrival, uncountable: this.uncountable } : undefined,
       stillWanted: attempt.stillWanted,
@@ -202,7 +209,7 @@ export class Contender implements GrantReceiver {
     const { lastHeld, member } = this;
     if (this.lease && token > this.lease.token) this.loseTo(member);
     if (this.state !== 'waiting' || token <= this.highest) return;
-    const lease = Lease.ofGrant(this.key, member, token, lastHeld?.sentAt ?? now());
+    const lease = Lease.ofGrant(this.key, member, token, lastHeld?.sentAt ?? now(), this.share);
     const certain = lastHeld?.generation === this.parts.inbox.generation && lease.remainingMs > GRANT_CONFIRM_MS / 3;
     this.take(lease, certain);
   }
@@ -279,7 +286,7 @@ export class Contender implements GrantReceiver {
     if (granted) this.parts.inbox.foundByAsking();
     // Whoever waits is told of its grant. That it was not may mean that Redis has forgotten who waits.
     else if (this.queued && this.parts.inbox.usable) this.owner.rejoined(this);
-    const lease = new Lease(this.key, member, token, sentAt, remainingMs, !granted);
+    const lease = new Lease(this.key, member, token, sentAt, remainingMs, !granted, this.share);
     lease.reply = reply;
     this.take(lease, lease.remainingMs > (granted ? GRANT_CONFIRM_MS / 3 : 0));
   }
@@ -311,7 +318,7 @@ export class Contender implements GrantReceiver {
     if (this.leaseMs <= driftOf(this.leaseMs)) return this.again(leaseTooShort(key));
     const sent = now();
     try {
-      const [answer] = store.renew([{ key, member, token, leaseMs: this.leaseMs, replicas }]);
+      const [answer] = store.renew([{ key, member, token, leaseMs: this.leaseMs, share: lease.share, replicas }]);
       const limitMs = settings.commandTimeoutMs + (replicas?.timeoutMs ?? 0);
       const late = (): Error => new LockUnavailableError(key, 'a grant could not be confirmed in time');
       const reply = answer && (await deadlines.limit(answer, limitMs, late));
@@ -420,7 +427,7 @@ export class Contender implements GrantReceiver {
   private leave(member: string): void {
     // A place in the queue does not end by itself while others wait.
     const leaseMs = this.queues ? Infinity : this.leaseMs;
-    this.parts.giveBack.add({ key: this.key, member, minHoldMs: 0, leaseMs });
+    this.parts.giveBack.add({ key: this.key, member, share: this.share, minHoldMs: 0, leaseMs });
   }
 }
 

@@ -1,4 +1,4 @@
-import type { LockStore } from '../stores/lock-store.js';
+import type { LockStore, Share } from '../stores/lock-store.js';
 import { backoffDelay, type BackoffRange } from './backoff.js';
 import { elapsedSince, now } from './clock.js';
 import type { Deadlines } from './deadlines.js';
@@ -10,6 +10,7 @@ interface Leftover {
   readonly key: string;
   readonly member: string;
   readonly token?: number;
+  readonly share: Share | undefined;
   readonly minHoldMs: number;
   /** After this long it has ended by itself, in ms. */
   readonly leaseMs: number;
@@ -42,12 +43,18 @@ export class GiveBack {
     await Promise.all(this.running);
   }
 
-  private async giveBack({ key, member, token, minHoldMs, leaseMs }: Leftover): Promise<void> {
+  private async giveBack({ key, member, token, share, minHoldMs, leaseMs }: Leftover): Promise<void> {
     const since = now();
     for (let attempt = 0; elapsedSince(since) < leaseMs + this.commandTimeoutMs; attempt++) {
       if (attempt > 0 && this.stopped) return;
       try {
-        const released = this.store.release({ key, member, minHoldMs, ...(token === undefined ? {} : { token }) });
+        const released = this.store.release({
+          key,
+          member,
+          share,
+          minHoldMs,
+          ...(token === undefined ? {} : { token }),
+        });
         const late = (): Error => new LockUnavailableError(key, 'the release was not answered');
         await this.deadlines.limit(released, this.commandTimeoutMs, late);
         return;

@@ -6,9 +6,10 @@ import type { Hold, HoldOwner } from './hold.js';
 import type { LocalGate } from './local-gate.js';
 import type { LockEventEmitter, LockEvents, LockLogger } from './lock-events.js';
 import { LockHandle, type HandleOwner, type ReleaseOutcome } from './lock-handle.js';
-import { LockUnavailableError, type LockLostError } from './lock.errors.js';
+import { LockArgumentError, LockUnavailableError, type LockLostError } from './lock.errors.js';
 import { giveUp } from './releasing.js';
 import { LockScope, runOutsideScopes } from './scope.js';
+import { isWriter, READER, WRITER } from './shares.js';
 import { Watchdog, type WatchdogListener } from './watchdog.js';
 
 export interface HoldKeeperParts extends ContenderParts {
@@ -65,26 +66,43 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     await this.setLease(hold, ttl === undefined ? ttlMs : parseDuration(ttl, 'ttl', hold.key.text, { min: 1 }));
   }
 
+  /** See LockHandle.downgrade. */
+  async downgrade({ hold }: LockScope): Promise<void> {
+    const { key, lease, settings } = hold;
+    if (!isWriter(settings.share)) throw notDowngraded(key.text, 'only a writer can; acquire it with mode "write"');
+    if (hold.entries > 1) throw notDowngraded(key.text, 'calls that entered it run as the writer still');
+    const { member, token } = lease;
+    // First, so that nothing enters as the writer from now on.
+    lease.share = READER;
+    const reduced = this.parts.store.reduce?.({ key: key.text, member, token, share: WRITER });
+    if ((await this.answerOf(key.text, reduced)) !== true) lease.hold?.lose('taken');
+    hold.throwIfLost();
+  }
+
   /**
    * Sets the lease to `leaseMs` from now, unless it is longer already.
    * @throws LockLostError, LockUnavailableError
    */
   async setLease(hold: Hold, leaseMs: number): Promise<void> {
     const { key, lease } = hold;
-    const { deadlines, settings } = this.parts;
-    const { commandTimeoutMs } = settings;
-    const late = (): Error => new LockUnavailableError(key.text, `Redis did not answer within ${commandTimeoutMs} ms`);
     const sent = now();
-    const { member, token } = lease;
-    const [reply] = this.parts.store.renew([{ key: key.text, member, token, leaseMs }]);
+    const { member, token, share } = lease;
+    const [reply] = this.parts.store.renew([{ key: key.text, member, token, share, leaseMs }]);
     hold.extending++;
     const settled = (): unknown => hold.extending--;
     reply?.then(settled, settled);
-    const answer = reply && (await deadlines.limit(reply, commandTimeoutMs, late));
+    const answer = await this.answerOf(key.text, reply);
     if (answer?.status !== 'renewed') lease.hold?.lose('taken');
     else lease.renewed(sent, answer);
     hold.throwIfLost();
     this.watchdog.leaseChanged(lease);
+  }
+
+  private async answerOf<T>(key: string, reply: Promise<T> | undefined): Promise<T | undefined> {
+    const { deadlines, settings } = this.parts;
+    const { commandTimeoutMs } = settings;
+    const late = (): Error => new LockUnavailableError(key, `Redis did not answer within ${commandTimeoutMs} ms`);
+    return reply && deadlines.limit(reply, commandTimeoutMs, late);
   }
 
   /** Waits until nothing is held any more, `ms` at most. */
@@ -111,8 +129,8 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
   async takeAway(key: string): Promise<boolean> {
     const leases = [...this.holds].filter((hold) => hold.key.text === key && !hold.lost).map(({ lease }) => lease);
     for (const lease of leases) {
-      const { member, token } = lease;
-      await this.parts.store.release({ key, member, token, minHoldMs: 0 });
+      const { member, token, share } = lease;
+      await this.parts.store.release({ key, member, token, share, minHoldMs: 0 });
       // It may have been handed over meanwhile.
       lease.hold?.lose('taken');
     }
@@ -123,8 +141,8 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     const { key, lease, minHoldMs } = hold;
     this.watchdog.unwatch(lease);
     if (error.reason !== 'taken') {
-      const { member, token, leaseMs } = lease;
-      this.parts.giveBack.add({ key: key.text, member, token, minHoldMs, leaseMs });
+      const { member, token, share, leaseMs } = lease;
+      this.parts.giveBack.add({ key: key.text, member, token, share, minHoldMs, leaseMs });
     }
     this.forget(hold);
     lease.whenEnded?.();
@@ -198,4 +216,8 @@ export class HoldKeeper implements HoldOwner, HandleOwner, WatchdogListener {
     if (events.listenerCount(name) === 0) return;
     events.tell(name, { key: key.text, template: key.template, fencingToken: token, ...more } as LockEvents[Name][0]);
   }
+}
+
+function notDowngraded(key: string, why: string): LockArgumentError {
+  return new LockArgumentError(`Lock "${key}" cannot be downgraded: ${why}.`, key);
 }

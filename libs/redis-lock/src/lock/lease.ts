@@ -1,4 +1,4 @@
-import { GRANT_CONFIRM_MS, type ReplicaDemand } from '../stores/lock-store.js';
+import { GRANT_CONFIRM_MS, type ReplicaDemand, type Share } from '../stores/lock-store.js';
 import { driftOf, elapsedSince, type Moment } from './clock.js';
 import type { Hold } from './hold.js';
 import type { Watched } from './watchdog.js';
@@ -35,11 +35,13 @@ export class Lease {
     public leaseMs: number,
     /** Whether the store keeps it for its whole length; a grant is void if nobody renews it. */
     public confirmed = true,
+    /** What it is a lease of; absent: the whole lock. */
+    public share?: Share,
   ) {}
 
   /** A grant that was told. `from` is when the newest command was sent that the store answered with *not yours*. */
-  static ofGrant(key: string, member: string, token: number, from: Moment): Lease {
-    return new Lease(key, member, token, from, GRANT_CONFIRM_MS, false);
+  static ofGrant(key: string, member: string, token: number, from: Moment, share?: Share): Lease {
+    return new Lease(key, member, token, from, GRANT_CONFIRM_MS, false, share);
   }
 
   /** How long it is certain to run, in ms. */

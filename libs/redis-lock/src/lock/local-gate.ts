@@ -15,9 +15,9 @@ import { runOutsideScopes } from './scope.js';
 export interface Waiter {
   readonly settings: LockSettings;
   readonly patience: Patience;
-  /** Its place in the queue of the gate; a fair caller has none. */
+  /** Its place in the queue of the gate; a fair caller has none, nor has one that wants a share. */
   place: Link<Waiter> | undefined;
-  /** Stands for it alone: it is fair. */
+  /** Stands for it alone: it is fair, or wants a share. */
   contender: Contender | undefined;
   /** It has the lock from now on, under this fencing token. */
   enter(lease: Lease, fencingToken: number): void;
@@ -90,9 +90,10 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
 
   /** Queues a caller. */
   join(waiter: Waiter): void {
-    const { fair, waitMs, maxWaiters } = waiter.settings;
-    if (fair && waitMs > 0 && maxWaiters > 0) {
-      const contender = new Contender(this.parts, this, this.key, true, waiter);
+    const { fair, share, waitMs, maxWaiters } = waiter.settings;
+    const queues = waitMs > 0 && maxWaiters > 0;
+    if (share || (fair && queues)) {
+      const contender = new Contender(this.parts, this, this.key, queues, waiter);
       contender.place = this.fair.add(contender);
       waiter.contender = contender;
       runOutsideScopes(() => contender.ask());
@@ -218,9 +219,14 @@ export class LocalGate implements ContenderOwner, PollTimerOwner {
   }
 
   rejoined(contender: Contender): void {
-    if (this.asksAround || this.fair.size === 0) return;
+    if (this.fair.size > 0) this.askAround(contender);
+  }
+
+  /** All contenders ask once more, one after another; less one that has just done so. */
+  askAround(less?: Contender): void {
+    if (this.asksAround) return;
     this.asksAround = true;
-    const others = [...this.contenders()].filter((other) => other !== contender);
+    const others = [...this.contenders()].filter((other) => other !== less);
     this.parts.inbox.spread(others, () => (this.asksAround = false));
   }
 

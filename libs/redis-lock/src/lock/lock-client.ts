@@ -1,4 +1,4 @@
-import type { LockStore } from '../stores/lock-store.js';
+import type { Holders, LockStore } from '../stores/lock-store.js';
 import { LockEngine } from './lock-engine.js';
 import { LockEventEmitter, type LockLogger } from './lock-events.js';
 import type { LockHandle } from './lock-handle.js';
@@ -19,6 +19,9 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from './lock.errors.js';
+import { ReadWriteLock } from './read-write-lock.js';
+import { Semaphore } from './semaphore.js';
+import { refuseShares } from './share-settings.js';
 import { withTimeout } from './timeout.js';
 
 /** Work that runs under a lock. */
@@ -109,10 +112,42 @@ export class LockClient implements AsyncDisposable {
    */
   async isLocked(key: string | LockKey): Promise<boolean> {
     const { text } = LockKey.of(key);
-    if (this.closing) throw new LockShutdownError(text);
-    const { commandTimeoutMs } = this.parts.settings;
-    const late = (): Error => new LockUnavailableError(text, `Redis did not answer within ${commandTimeoutMs} ms`);
-    return (await withTimeout(this.parts.store.inspect(text), commandTimeoutMs, late)).status === 'held';
+    return (await this.ask(text, () => this.parts.store.inspect(text))).status === 'held';
+  }
+
+  /**
+   * A semaphore: so many callers are inside at a time, on all nodes together.
+   * @param options `permits`: how many, 1 to 1,000,000.
+   * @throws LockArgumentError for a bad key or number, and with `nodes`.
+   */
+  semaphore(key: string | LockKey, { permits }: { readonly permits: number }): Semaphore {
+    return new Semaphore(this, LockKey.of(key), permits);
+  }
+
+  /**
+   * A read/write lock: readers together, a writer alone.
+   * @throws LockArgumentError for a bad key.
+   */
+  readWrite(key: string | LockKey): ReadWriteLock {
+    return new ReadWriteLock(this, LockKey.of(key));
+  }
+
+  /**
+   * Who has what of a lock with shares.
+   * @internal
+   */
+  async holdersOf(name: LockKey): Promise<Holders> {
+    const { store } = this.parts;
+    refuseShares(store, name.text);
+    return this.ask(name.text, async () => (await store.holders?.(name.text)) ?? NOBODY);
+  }
+
+  /**
+   * Who waits here for a lock with shares asks once more.
+   * @internal
+   */
+  askAgain(name: LockKey): void {
+    this.engine.askAgain(name);
   }
 
   /**
@@ -195,6 +230,14 @@ export class LockClient implements AsyncDisposable {
     return { name, settings };
   }
 
+  /** A question to the store that is about no acquisition. */
+  private async ask<T>(key: string, question: () => Promise<T>): Promise<T> {
+    if (this.closing) throw new LockShutdownError(key);
+    const { commandTimeoutMs } = this.parts.settings;
+    const late = (): Error => new LockUnavailableError(key, `Redis did not answer within ${commandTimeoutMs} ms`);
+    return withTimeout(question(), commandTimeoutMs, late);
+  }
+
   private obtain({ name, settings }: Wanted): Promise<LockHandle> {
     return this.engine.obtain(name, settings);
   }
@@ -223,6 +266,8 @@ interface Wanted {
 }
 
 function noWork(): void {}
+
+const NOBODY: Holders = { holders: [], permits: 0, queued: 0 };
 
 /** A lock that was not to be had, as a word; every other error stays one. */
 async function orNotObtained(lock: Promise<LockHandle>): Promise<LockHandle | 'busy' | 'timeout'> {

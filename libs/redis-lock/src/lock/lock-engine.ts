@@ -18,6 +18,7 @@ import type { LockKey } from './lock-key.js';
 import type { ClientSettings, LockSettings } from './lock-settings.js';
 import {
   isLockError,
+  LockArgumentError,
   LockBusyError,
   LockShutdownError,
   LockTimeoutError,
@@ -26,6 +27,7 @@ import {
   type LockHolder,
 } from './lock.errors.js';
 import { findScope, isInsideLockOf, type LockScope } from './scope.js';
+import { covers, whyNever } from './shares.js';
 
 /** Lets callers into locks: into one that a scope around them holds, or into one of their own. */
 export class LockEngine implements CallerOwner {
@@ -49,8 +51,8 @@ export class LockEngine implements CallerOwner {
   ) {
     const { deadlines } = this;
     const giveBack = new GiveBack(store, deadlines, settings.commandTimeoutMs, settings.backoff);
-    const inbox = new Inbox(store, this.instance, ({ key, member, token }) =>
-      giveBack.add({ key, member, token, minHoldMs: 0, leaseMs: GRANT_LEASE_MS }),
+    const inbox = new Inbox(store, this.instance, ({ key, member, token, share }) =>
+      giveBack.add({ key, member, token, share, minHoldMs: 0, leaseMs: GRANT_LEASE_MS }),
     );
     const newMember = (): string => `${this.instance}#${++this.members}`;
     const parts = { store, settings, deadlines, giveBack, inbox, newMember };
@@ -66,9 +68,11 @@ export class LockEngine implements CallerOwner {
     if (this.state === 'closed' || (this.state === 'draining' && !nested)) {
       return Promise.reject(this.refused(key, new LockShutdownError(key.text), 0));
     }
+    const never = nested && this.settings.enabled ? this.whyNever(key, settings) : undefined;
+    if (never) return Promise.reject(this.refused(key, never, 0));
     const caller = new Caller(this, key, settings, nested, this.deadlines);
     caller.enrolment = this.callers.add(caller);
-    const around = settings.reentrant && this.settings.enabled ? this.findHolding(key) : undefined;
+    const around = settings.reentrant && this.settings.enabled ? this.findHolding(caller) : undefined;
     return around ? this.obtainInside(caller, around) : this.acquire(caller);
   }
 
@@ -91,6 +95,11 @@ export class LockEngine implements CallerOwner {
     await this.inbox.close();
   }
 
+  /** See LockClient.askAgain. */
+  askAgain(key: LockKey): void {
+    this.gates.askAgain(key.text);
+  }
+
   /** See LockClient.takeAway. */
   async takeAway(key: LockKey): Promise<boolean> {
     return this.keeper.takeAway(key.text);
@@ -107,8 +116,22 @@ export class LockEngine implements CallerOwner {
     }
   }
 
-  private findHolding(key: LockKey): LockScope | undefined {
-    return findScope(({ hold }) => hold.owner === this.keeper && hold.key.text === key.text);
+  /** The nearest scope around the caller that has what it wants. */
+  private findHolding({ key, settings: { share } }: Pick<Caller, 'key' | 'settings'>): LockScope | undefined {
+    return findScope(({ hold }) => this.isOf(hold, key) && covers(hold.lease.share, share));
+  }
+
+  private isOf(hold: Hold, key: LockKey): boolean {
+    return hold.owner === this.keeper && hold.key.text === key.text;
+  }
+
+  /** What would wait for a share that is around it is told so at once. */
+  private whyNever(key: LockKey, settings: LockSettings): LockArgumentError | undefined {
+    const nearest = findScope(({ hold }) => this.isOf(hold, key));
+    if (!nearest || (settings.reentrant && this.findHolding({ key, settings }))) return undefined;
+    const { share } = nearest.hold.lease;
+    const why = share || settings.share ? whyNever(share, settings.share) : undefined;
+    return why === undefined ? undefined : new LockArgumentError(`Lock "${key.text}": ${why}.`, key.text);
   }
 
   entered({ key, settings, patience }: Caller, gate: LocalGate, lease: Lease, fencingToken: number): LockHandle {
@@ -132,7 +155,7 @@ export class LockEngine implements CallerOwner {
 
   /** A lock of our own, through the gate of its key. */
   private acquire(caller: Caller): Promise<LockHandle> {
-    const gate = this.gates.of(caller.key.text);
+    const gate = this.gates.of(caller.key.text, caller.settings.share);
     const refusal = caller.patience.over ?? this.refusal(caller, gate);
     if (!refusal) return caller.waitAt(gate);
     this.dismiss(caller, refusal);
@@ -143,7 +166,7 @@ export class LockEngine implements CallerOwner {
   private async obtainInside(caller: Caller, around: LockScope): Promise<LockHandle> {
     try {
       caller.patience.throwIfOver();
-      for (let scope: LockScope | undefined = around; scope; scope = this.findHolding(caller.key)) {
+      for (let scope: LockScope | undefined = around; scope; scope = this.findHolding(caller)) {
         const inside = await this.reenter(caller, scope);
         if (inside) return inside.handle;
       }

@@ -14,6 +14,7 @@ export interface HandleOwner {
   readonly fences: boolean;
   leave(scope: LockScope): Promise<ReleaseOutcome>;
   extend(scope: LockScope, ttl: Duration | undefined): Promise<void>;
+  downgrade(scope: LockScope): Promise<void>;
 }
 
 /** One acquisition of a lock, or one entry into a lock that an outer scope holds. */
@@ -110,6 +111,19 @@ export class LockHandle implements AsyncDisposable {
     await this.client.extend(this.scope, ttl);
     this.assertHeld();
     return this.remaining;
+  }
+
+  /**
+   * Makes a writer of a read/write lock a reader, without letting another writer in between: readers that wait come in
+   * at once. Called again it changes nothing.
+   * @throws LockArgumentError when it is no writer, when calls inside still run as the writer, or for a released handle.
+   * LockLostError when the lock is lost. LockUnavailableError when Redis does not answer: whether others read already is
+   * not known then, so write no more, and call it again.
+   */
+  async downgrade(): Promise<void> {
+    this.assertHeld();
+    await this.client.downgrade(this.scope);
+    this.assertHeld();
   }
 
   /** Runs work inside the scope of this handle, so that what it calls can enter the lock again. It does not release. */

@@ -65,6 +65,22 @@ export interface LockOptions {
    * @default 'throw'
    */
   onLost?: 'throw' | 'warn';
+  /**
+   * Makes it a semaphore: so many permits there are, 1 to 1,000,000, and so many callers that take one each may be inside
+   * at a time. Callers are served in the order in which they come. A function is asked again and again while the caller
+   * waits, so that the number may change meanwhile.
+   */
+  permits?: number | (() => number);
+  /**
+   * How many permits of a semaphore this one takes.
+   * @default 1
+   */
+  take?: number;
+  /**
+   * Makes it a read/write lock: readers are inside together, a writer is alone. Callers are served in the order in which
+   * they come, so that a writer that waits keeps new readers out.
+   */
+  mode?: 'read' | 'write';
 }
 
 /** How many replicas must acknowledge a lock. */
@@ -79,7 +95,7 @@ export interface ReplicaOptions {
 }
 
 /** The options of a client: what it works on, and the defaults of its locks. */
-export interface LockDefaults extends Omit<LockOptions, 'signal'> {
+export interface LockDefaults extends Omit<LockOptions, 'signal' | 'permits' | 'take' | 'mode'> {
   /**
    * Separates the locks of this application from others in the same Redis. Letters, digits and `_ . : -`.
    * @default 'lock'

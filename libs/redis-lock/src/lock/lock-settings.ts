@@ -1,10 +1,11 @@
-import { inspect } from 'node:util';
-import type { LockStore } from '../stores/lock-store.js';
+import type { LockStore, Share } from '../stores/lock-store.js';
 import type { BackoffRange } from './backoff.js';
 import { parseDuration, type DurationRule } from './duration.js';
 import type { ReplicaDemand } from '../stores/lock-store.js';
 import { DEFAULTS, type LockDefaults, type LockOptions } from './lock-options.js';
 import { LockArgumentError } from './lock.errors.js';
+import { refuse } from './refuse.js';
+import { refuseShares, shareOf } from './share-settings.js';
 
 /** The options of one acquisition, checked and in ms. */
 export interface LockSettings {
@@ -19,6 +20,8 @@ export interface LockSettings {
   readonly reentrant: boolean;
   readonly onLost: 'throw' | 'warn';
   readonly replicas: ReplicaDemand | undefined;
+  /** Undefined: the whole lock. */
+  readonly share: Share | undefined;
 }
 
 export interface ClientSettings {
@@ -57,9 +60,15 @@ const LOCK_OPTION_NAMES = [
   'reentrant',
   'onLost',
   'replicas',
+  'permits',
+  'take',
+  'mode',
 ];
+/** What belongs to one acquisition only. */
+const NO_DEFAULTS = ['signal', 'permits', 'take', 'mode'];
+
 const CLIENT_OPTION_NAMES = [
-  ...LOCK_OPTION_NAMES.filter((name) => name !== 'signal'),
+  ...LOCK_OPTION_NAMES.filter((name) => !NO_DEFAULTS.includes(name)),
   'prefix',
   'enabled',
   'commandTimeout',
@@ -118,6 +127,7 @@ export const FACTORY_SETTINGS: LockSettings = {
   reentrant: DEFAULTS.reentrant,
   onLost: DEFAULTS.onLost,
   replicas: undefined,
+  share: undefined,
 };
 
 /**
@@ -150,6 +160,7 @@ function settingsOf(options: LockOptions, defaults: LockSettings, lock: string):
     reentrant: flag('reentrant', orDefault(options.reentrant, defaults.reentrant), lock),
     onLost: onLost(orDefault(options.onLost, defaults.onLost), lock),
     replicas: options.replicas === undefined ? defaults.replicas : replicas(options.replicas, lock),
+    share: shareOf(options, lock),
   };
   if (settings.minHoldMs > settings.maxHoldMs) {
     refuse('minHold', settings.minHoldMs, `at most "maxHold", ${settings.maxHoldMs} ms`, lock);
@@ -159,13 +170,15 @@ function settingsOf(options: LockOptions, defaults: LockSettings, lock: string):
 
 /** @throws LockArgumentError when the store cannot do what is asked for. */
 export function refuseLacking(
-  { lacks }: Pick<LockStore, 'lacks'>,
-  { fair, replicas: demand }: LockSettings,
+  store: Partial<LockStore>,
+  { fair, replicas: demand, share }: LockSettings,
   lock: string,
 ): void {
+  const { lacks } = store;
   if (fair && lacks?.includes('fair')) {
     refuse('fair', fair, 'false, as a fair order does not exist over several nodes', lock);
   }
+  if (share) refuseShares(store, lock);
   if (demand && lacks?.includes('replicas')) {
     refuse('replicas', demand, 'false, as a majority of independent nodes has the lock already', lock);
   }
@@ -221,13 +234,6 @@ function signalOf(value: unknown, lock: string): AbortSignal | undefined {
   const signal = value as AbortSignal;
   const usable = typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
   return usable ? signal : refuse('signal', value, 'an AbortSignal', lock);
-}
-
-function refuse(option: string, value: unknown, expected: string, lock: string): never {
-  throw new LockArgumentError(
-    `Lock "${lock}": option "${option}" is ${inspect(value, { depth: 0 })}, but must be ${expected}.`,
-    lock,
-  );
 }
 
 function refuseUnknown(options: object, known: readonly string[], owner: string, path = ''): void {

@@ -131,6 +131,16 @@ export function notWanted(key: string): LockUnavailableError {
   return new LockUnavailableError(key, 'nobody waits for it any more', { mayHaveRun: false });
 }
 
+/** A semaphore or read/write lock was asked for under the key of a plain lock that is held, or the other way round. */
+export const OTHER_KIND =
+  'a lock of another kind (plain, semaphore or read/write) or something else is stored under its name; choose another ' +
+  'key or "prefix"';
+
+/** What a store without types of its own rejects {@link OTHER_KIND} with. */
+export function otherKind(key: string): LockUnavailableError {
+  return new LockUnavailableError(key, OTHER_KIND, { mayHaveRun: false, retryable: false });
+}
+
 /** Why a lock is no longer ours. */
 export type LockLossReason =
   /** The lease ended before it was renewed: Redis was out of reach, or the process was stopped. */

@@ -43,10 +43,10 @@ class GivingUp {
   attempt(count: number): Promise<GiveUpOutcome> {
     const left = this.parts.settings.commandTimeoutMs - elapsedSince(this.started);
     if (left <= 0) return this.later();
-    const { key, member, token } = this.lease;
+    const { key, member, token, share } = this.lease;
     const { minHoldMs, successor } = this;
     const next = successor?.asSuccessor();
-    const reply = this.parts.store.release({ key, member, token, minHoldMs, successor: next?.successor });
+    const reply = this.parts.store.release({ key, member, token, share, minHoldMs, successor: next?.successor });
     const late = (): Error => new LockUnavailableError(key, 'the release was not answered');
     return this.parts.deadlines.limit(reply, left, late).then(
       (answer) => {
@@ -74,8 +74,8 @@ class GivingUp {
   }
 
   private later(): Promise<'unknown'> {
-    const { key, member, token, leaseMs } = this.lease;
-    this.parts.giveBack.add({ key, member, token, minHoldMs: this.minHoldMs, leaseMs });
+    const { key, member, token, share, leaseMs } = this.lease;
+    this.parts.giveBack.add({ key, member, token, share, minHoldMs: this.minHoldMs, leaseMs });
     this.over('unknown');
     return Promise.resolve('unknown');
   }

@@ -153,8 +153,8 @@ export class Watchdog {
     const sent = now();
     const replies = this.store.renew(
       due.map((lease) => {
-        const { key, member, token, hold } = lease;
-        return { key, member, token, leaseMs: renewedLease(lease, hold) };
+        const { key, member, token, share, hold } = lease;
+        return { key, member, token, share, leaseMs: renewedLease(lease, hold) };
       }),
     );
     due.forEach((lease, index) => {

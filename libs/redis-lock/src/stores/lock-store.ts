@@ -26,8 +26,17 @@ export interface LockStore {
    */
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[];
 
-  /** Who holds a key now. */
+  /** Who holds a key now. Of a lock with shares: the holder that ends first. */
   inspect(key: string): Promise<LockState>;
+
+  /** All who hold a lock with shares. Absent where the store has no shares. */
+  holders?(key: string): Promise<Holders>;
+
+  /**
+   * Leaves a holder with one of its permits, and grants the others. Repeated it changes nothing; under its new or its
+   * old share it can be renewed and released. False: it is no holder. Absent where the store has no shares.
+   */
+  reduce?(command: ReduceCommand): Promise<boolean>;
 
   /** The inbox of a client: what is granted to members of that instance is told to the listener. Closed at first. */
   grants(instance: string, listener: GrantListener): GrantInbox;
@@ -41,9 +50,21 @@ export interface LockStore {
 
 /**
  * `fair`: callers in the strict order of their arrival; `fencing`: tokens that grow with certainty; `replicas`: locks
- * that wait until replicas have them.
+ * that wait until replicas have them; `shares`: locks that several members hold together.
  */
-export type LockFeature = 'fair' | 'fencing' | 'replicas';
+export type LockFeature = 'fair' | 'fencing' | 'replicas' | 'shares';
+
+/**
+ * A part of a lock that several members hold together, as long as there are permits left. Nobody passes by a member that
+ * waits, however many permits that wants; a member that takes all of them is alone. A lock has shares or it has not: what
+ * both kinds ask for under one key at a time is refused.
+ */
+export interface Share {
+  /** How many permits the member takes. */
+  readonly permits: number;
+  /** How many there are, as this member sees it: it gets its own when that many are enough for it and all holders. */
+  readonly limit: number;
+}
 
 /** How many numbers after each token belong to it: the client gives them out when it hands the lock over itself. */
 export const RESERVED_TOKENS = 16;
@@ -62,6 +83,8 @@ export interface AcquireCommand {
   readonly member: string;
   /** The lease, in ms. */
   readonly leaseMs: number;
+  /** Absent: the whole lock, for one owner. */
+  readonly share?: Share | undefined;
   /** From now, in ms: how late the store may still carry this out. Later it must refuse. */
   readonly withinMs: number;
   /** The member waits if it is not its turn. Absent: one attempt, which leaves nothing behind. */
@@ -100,7 +123,10 @@ export interface AcquiredReply {
 export interface HeldReply {
   readonly status: 'held';
   readonly holder: string;
-  /** The holder's token; 0 when the key rests and nobody works under it. */
+  /**
+   * The holder's token; 0 when the key rests and nobody works under it. With shares the highest number that was given
+   * out so far.
+   */
   readonly token: number;
   /** When the holder acquired it, in ms since the epoch by the store's clock. */
   readonly heldSince: number | undefined;
@@ -125,9 +151,11 @@ export interface ReleaseCommand {
   readonly member: string;
   /** Undefined: whatever the member has, its place in the queue included. */
   readonly token?: number;
+  /** As it was acquired. */
+  readonly share?: Share | undefined;
   /** The key stays closed until this long after its acquisition, in ms by the store's clock. 0: free at once. */
   readonly minHoldMs: number;
-  /** Queued in the same step, unless the lock was lost. First in the queue, it owns the lock with the answer. */
+  /** Queued in the same step, unless the lock was lost. First in the queue, it owns the lock with the answer. Not with shares. */
   readonly successor?: Successor | undefined;
 }
 
@@ -148,6 +176,8 @@ export interface RenewCommand {
   readonly member: string;
   readonly token: number;
   readonly leaseMs: number;
+  /** As it was acquired. */
+  readonly share?: Share | undefined;
   /**
    * The store waits until so many replicas have the lock. If they do not in time, it gives the lock back and rejects with
    * a LockUnavailableError that has `acknowledged`. A store without replicas has nothing to wait for.
@@ -159,6 +189,32 @@ export interface RenewCommand {
 export interface ReplicaDemand {
   readonly ack: number | 'quorum';
   readonly timeoutMs: number;
+}
+
+export interface ReduceCommand {
+  readonly key: string;
+  readonly member: string;
+  readonly token: number;
+  /** As it was acquired. */
+  readonly share: Share;
+}
+
+/** Who holds a lock with shares. */
+export interface Holders {
+  readonly holders: readonly ShareHolder[];
+  /** How many permits they have together, those that rest until a `minHold` is over counted. */
+  readonly permits: number;
+  /** How many members are queued. */
+  readonly queued: number;
+}
+
+export interface ShareHolder {
+  readonly holder: string;
+  readonly token: number;
+  readonly permits: number;
+  /** When it acquired them, in ms since the epoch by the store's clock. */
+  readonly heldSince: number;
+  readonly remainingMs: number;
 }
 
 /** `remainingMs` is the lease from the moment the store answered; `gone`: the member does not own the key any more. */
@@ -178,6 +234,8 @@ export interface Grant {
   readonly key: string;
   readonly member: string;
   readonly token: number;
+  /** Of a lock with shares: what was granted. */
+  readonly share?: Share | undefined;
 }
 
 export interface GrantListener {

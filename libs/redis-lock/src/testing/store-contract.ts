@@ -4,6 +4,7 @@ import { grantChecks } from './contract/grant-checks.js';
 import { leaseChecks } from './contract/lease-checks.js';
 import { lockChecks } from './contract/lock-checks.js';
 import { queueChecks } from './contract/queue-checks.js';
+import { shareChecks } from './contract/share-checks.js';
 import { successorChecks } from './contract/successor-checks.js';
 
 /** What a check works on. */
@@ -24,7 +25,8 @@ export interface StoreCheck {
  * seconds.
  *
  * A store need not have a queue: where the inbox says, before or after it was opened, that it is not `usable`, the
- * checks of the queue, of grants and of successors pass without having asked anything.
+ * checks of the queue, of grants, of successors and of shares pass without having asked anything. Nor need it have shares:
+ * where it has no `holders`, or `lacks` them, those of shares do.
  * @example
  * ```ts
  * for (const { name, run } of storeContract(async () => ({ store, close: () => store.close() }))) it(name, run);
@@ -48,11 +50,16 @@ export function storeContract(open: () => Promise<StoreUnderTest>): StoreCheck[]
   const withInbox = { ...queueChecks, ...grantChecks, ...successorChecks };
   return [
     ...Object.entries(simple).map(([name, body]) => check(name, body)),
-    ...Object.entries(withInbox).map(([name, body]) =>
+    ...Object.entries({ ...withInbox, ...shareChecks }).map(([name, body]) =>
       check(name, async (bench) => {
         const client = bench.closedClient();
+        if (name in shareChecks && !hasShares(bench.store)) return;
         if (await client.open()) await body(bench, client);
       }),
     ),
   ];
+}
+
+function hasShares(store: LockStore): boolean {
+  return 'holders' in store && !store.lacks?.includes('shares');
 }

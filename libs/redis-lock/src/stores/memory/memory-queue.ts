@@ -1,10 +1,12 @@
-import { POLL_CAP_MS, type QueueRequest } from '../lock-store.js';
+import { POLL_CAP_MS, type QueueRequest, type Share } from '../lock-store.js';
 
 export interface Waiter {
   readonly member: string;
   readonly arrival: number;
   /** It is granted the lock although no inbox of it can be seen. */
   uncountable: boolean;
+  /** Undefined: the whole lock. */
+  share: Share | undefined;
 }
 
 interface Queue {
@@ -29,17 +31,23 @@ export class MemoryQueues {
     member: string,
     { arrival, uncountable = false }: QueueRequest,
     nextArrival: () => number,
+    share?: Share,
   ): { arrival: number; rejoined: boolean } {
     const queue = this.asked(key);
     const known = queue.waiters.find((waiter) => waiter.member === member);
     if (known) {
       known.uncountable = uncountable;
+      known.share = share;
       return { arrival: known.arrival, rejoined: false };
     }
     const place = arrival ?? nextArrival();
     const before = queue.waiters.findLastIndex((waiter) => waiter.arrival <= place);
-    queue.waiters.splice(before + 1, 0, { member, arrival: place, uncountable });
+    queue.waiters.splice(before + 1, 0, { member, arrival: place, uncountable, share });
     return { arrival: place, rejoined: arrival !== undefined };
+  }
+
+  first(key: string): Waiter | undefined {
+    return this.queues.get(key)?.waiters[0];
   }
 
   /** Takes the head out. */

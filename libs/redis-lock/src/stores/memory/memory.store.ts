@@ -1,4 +1,4 @@
-import { notWanted } from '../../lock/lock.errors.js';
+import { notWanted, otherKind } from '../../lock/lock.errors.js';
 import {
   GRANT_CONFIRM_MS,
   GRANT_LEASE_MS,
@@ -9,9 +9,11 @@ import {
   type GrantInbox,
   type GrantListener,
   type HeldReply,
+  type Holders,
   type LockState,
   type LockStore,
   type QueueRequest,
+  type ReduceCommand,
   type ReleaseCommand,
   type ReleaseReply,
   type RenewCommand,
@@ -20,6 +22,7 @@ import {
 import { endOf, MemoryHolds, type Hold } from './memory-holds.js';
 import { instanceOf, MemoryInboxes } from './memory-inboxes.js';
 import { MemoryQueues } from './memory-queue.js';
+import { MemoryShares } from './memory-shares.js';
 
 interface Caller {
   readonly member: string;
@@ -37,14 +40,23 @@ export class MemoryLockStore implements LockStore {
   private readonly holds = new MemoryHolds((key, member) => {
     if (member !== undefined) this.queues.drop(key, (other) => instanceOf(other) === instanceOf(member));
   });
+  private readonly shares = new MemoryShares(
+    this.inboxes,
+    () => this.nextNumber(),
+    () => this.highestNumber,
+  );
   private highestNumber = 0;
 
-  async acquire({ key, member, leaseMs, queue, stillWanted }: AcquireCommand): Promise<AcquireReply> {
+  async acquire(command: AcquireCommand): Promise<AcquireReply> {
+    const { key, member, leaseMs, share, queue, stillWanted } = command;
     if (stillWanted?.() === false) throw notWanted(key);
-    return this.enter(key, { member, leaseMs }, queue);
+    if (share ? this.holds.find(key) : this.shares.has(key)) throw otherKind(key);
+    return share ? this.shares.acquire({ ...command, share }) : this.enter(key, { member, leaseMs }, queue);
   }
 
-  async release({ key, member, token, minHoldMs, successor }: ReleaseCommand): Promise<ReleaseReply> {
+  async release(command: ReleaseCommand): Promise<ReleaseReply> {
+    const { key, member, token, share, minHoldMs, successor } = command;
+    if (share) return this.shares.release(command);
     const hold = this.holds.find(key);
     if (token === undefined) this.queues.drop(key, (other) => other === member);
     if (!hold || !owns(hold, member, token)) {
@@ -62,7 +74,9 @@ export class MemoryLockStore implements LockStore {
   }
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
-    return commands.map(async ({ key, member, token, leaseMs }): Promise<RenewReply> => {
+    return commands.map(async (command): Promise<RenewReply> => {
+      const { key, member, token, leaseMs, share } = command;
+      if (share) return this.shares.renew(command);
       const hold = this.holds.find(key);
       if (!hold || !owns(hold, member, token)) return { status: 'gone' };
       const remainingMs = Math.max(endOf(hold) - Date.now(), leaseMs);
@@ -73,7 +87,16 @@ export class MemoryLockStore implements LockStore {
 
   async inspect(key: string): Promise<LockState> {
     const hold = this.holds.find(key);
-    return hold ? this.heldBy(key, hold) : { status: 'free' };
+    if (hold) return this.heldBy(key, hold);
+    return this.shares.state(key) ?? { status: 'free' };
+  }
+
+  async holders(key: string): Promise<Holders> {
+    return this.shares.holders(key);
+  }
+
+  async reduce(command: ReduceCommand): Promise<boolean> {
+    return this.shares.reduce(command);
   }
 
   grants(instance: string, listener: GrantListener): GrantInbox {
@@ -83,6 +106,7 @@ export class MemoryLockStore implements LockStore {
   async close(): Promise<void> {
     this.holds.clear();
     this.queues.clear();
+    this.shares.clear();
     this.inboxes.clear();
   }
 

@@ -4,6 +4,7 @@ import {
   type AcquireCommand,
   type AcquireReply,
   type GrantInbox,
+  type Holders,
   type LockState,
   type LockStore,
   type ReleaseReply,
@@ -34,6 +35,14 @@ export class PassThroughLockStore implements LockStore {
 
   async inspect(): Promise<LockState> {
     return { status: 'free' };
+  }
+
+  async holders(): Promise<Holders> {
+    return { holders: [], permits: 0, queued: 0 };
+  }
+
+  async reduce(): Promise<boolean> {
+    return true;
   }
 
   grants(): GrantInbox {

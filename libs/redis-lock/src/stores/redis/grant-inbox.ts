@@ -107,11 +107,13 @@ export class RedisGrantInbox implements GrantInbox {
     this.options.listener.refused();
   }
 
-  /** `<token> <member> <name of the lock>` */
+  /** `<token> <member> <name of the lock>`; with shares the token is followed by `*<permits>`. */
   private receive(message: string): void {
-    const [, token, member, name] = /^(\d+) (\S+) (.*)$/s.exec(message) ?? [];
+    const [, token, permits, member, name] = /^(\d+)(?:\*(\d+))? (\S+) (.*)$/s.exec(message) ?? [];
     if (!member || !name) return;
-    this.options.listener.granted({ key: keyOf(this.options.prefix, name), member, token: Number(token) });
+    const grant = { key: keyOf(this.options.prefix, name), member, token: Number(token) };
+    const share = permits && { permits: Number(permits), limit: Number(permits) };
+    this.options.listener.granted(share ? { ...grant, share } : grant);
   }
 }
 

@@ -36,6 +36,11 @@ export function queueKey(lock: string): string {
   return `${lock}:queue`;
 }
 
+/** The holders and waiting members of a lock with shares: what each of them has, or wants. */
+export function membersKey(lock: string): string {
+  return `${lock}:members`;
+}
+
 /** What the channel of every inbox begins with; the instance follows. */
 export function inboxPrefix(prefix: string): string {
   return `${prefix}:inbox:`;

@@ -1,4 +1,4 @@
-import { LockUnavailableError } from '../../lock/lock.errors.js';
+import { LockUnavailableError, OTHER_KIND } from '../../lock/lock.errors.js';
 
 /** One kind of answer: how its text begins, what it means and what to do, and what follows from it. */
 interface Answer {
@@ -43,7 +43,7 @@ const ANSWERS: readonly Answer[] = [
     'the user of this connection lacks a permission; see the ACL in the README',
   ),
   lasting(/^(NOAUTH|WRONGPASS) /, 'Redis refuses the password of this connection'),
-  lasting(/^WRONGTYPE /, 'something else than a lock is stored under its name; choose another "prefix"'),
+  lasting(/^WRONGTYPE /, OTHER_KIND),
   lasting(/^[A-Z]+ /, 'Redis refused the command'),
 ];
 

@@ -5,9 +5,11 @@ import type {
   AcquireReply,
   GrantInbox,
   GrantListener,
+  Holders,
   LockState,
   LockStore,
   QueueRequest,
+  ReduceCommand,
   ReleaseCommand,
   ReleaseReply,
   RenewCommand,
@@ -15,7 +17,7 @@ import type {
   RenewReply,
 } from '../lock-store.js';
 import { RedisGrantInbox } from './grant-inbox.js';
-import { physicalKey, queueKey } from './physical-key.js';
+import { membersKey, physicalKey, queueKey } from './physical-key.js';
 import { ClusterConnection } from './cluster-connection.js';
 import { RedisConnection } from './redis-connection.js';
 import { isCluster, type RedisConnectionSource } from './redis-options.js';
@@ -23,6 +25,10 @@ import { acquireScript } from './scripts/acquire.js';
 import { inspectScript } from './scripts/inspect.js';
 import { releaseScript } from './scripts/release.js';
 import { renewScript } from './scripts/renew.js';
+import { shareAcquireScript } from './scripts/share-acquire.js';
+import { shareHoldersScript } from './scripts/share-holders.js';
+import { shareReduceScript, shareReleaseScript } from './scripts/share-release.js';
+import { shareRenewScript } from './scripts/share-renew.js';
 import type { Servers } from './servers.js';
 
 export interface RedisLockStoreOptions {
@@ -32,6 +38,10 @@ export interface RedisLockStoreOptions {
   readonly logger: LockLogger;
 }
 
+const SCRIPTS = [acquireScript, releaseScript, renewScript, inspectScript];
+
+const SHARE_SCRIPTS = [shareAcquireScript, shareReleaseScript, shareReduceScript, shareRenewScript, shareHoldersScript];
+
 /** Locks in one Redis or Cluster: a hash a lock and a sorted set of who waits for it, changed by one script a command. */
 export class RedisLockStore implements LockStore {
   private readonly servers: Servers;
@@ -40,7 +50,7 @@ export class RedisLockStore implements LockStore {
   /** @throws LockArgumentError when `connection` is none. */
   constructor(private readonly options: RedisLockStoreOptions) {
     const { connection, commandTimeoutMs, logger } = options;
-    const scripts = [acquireScript, releaseScript, renewScript, inspectScript];
+    const scripts = [...SCRIPTS, ...SHARE_SCRIPTS];
     const shared = { commandTimeoutMs, logger, scripts };
     this.servers = isCluster(connection)
       ? new ClusterConnection({ ...shared, source: connection })
@@ -51,8 +61,16 @@ export class RedisLockStore implements LockStore {
     return this.ask(command, performance.now());
   }
 
-  release({ key, member, token, minHoldMs, successor: next }: ReleaseCommand): Promise<ReleaseReply> {
+  release({ key, member, token, share, minHoldMs, successor: next }: ReleaseCommand): Promise<ReleaseReply> {
     const held = token === undefined ? '' : String(token);
+    if (share) {
+      return this.servers.run(shareReleaseScript, key, this.sharedKeysOf(key), [
+        member,
+        held,
+        share.permits,
+        minHoldMs,
+      ]);
+    }
     const args = next
       ? ([member, held, minHoldMs, next.member, next.leaseMs, arrivalOf(next), markOf(next)] as const)
       : ([member, held, minHoldMs] as const);
@@ -61,11 +79,23 @@ export class RedisLockStore implements LockStore {
 
   renew(commands: readonly RenewCommand[]): Promise<RenewReply>[] {
     return commands.map((command) => {
-      const { key, member, token, leaseMs, replicas } = command;
+      const { key, leaseMs, share, replicas } = command;
       if (replicas) return this.renewOnReplicas(command, replicas);
       const lock = physicalKey(this.options.prefix, key);
-      return this.servers.run(renewScript, key, [lock], [`${member}/${token}`, leaseMs]);
+      return share
+        ? this.servers.run(shareRenewScript, key, [lock], [ownerOf(command), share.permits, leaseMs])
+        : this.servers.run(renewScript, key, [lock], [ownerOf(command), leaseMs]);
     });
+  }
+
+  holders(key: string): Promise<Holders> {
+    const [lock, queue] = this.keysOf(key);
+    return this.servers.run(shareHoldersScript, key, [lock, queue], []);
+  }
+
+  reduce(command: ReduceCommand): Promise<boolean> {
+    const { key, share } = command;
+    return this.servers.run(shareReduceScript, key, this.sharedKeysOf(key), [ownerOf(command), share.permits]);
   }
 
   inspect(key: string): Promise<LockState> {
@@ -86,21 +116,21 @@ export class RedisLockStore implements LockStore {
   }
 
   /** Waits for replicas on a connection on which nobody else waits, and gives the lock back where they are too few. */
-  private async renewOnReplicas(
-    { key, member, token, leaseMs }: RenewCommand,
-    { ack, timeoutMs }: ReplicaDemand,
-  ): Promise<RenewReply> {
+  private async renewOnReplicas(command: RenewCommand, { ack, timeoutMs }: ReplicaDemand): Promise<RenewReply> {
+    const { key, member, token, share, leaseMs } = command;
     const lock = physicalKey(this.options.prefix, key);
     await this.servers.untilReady(key, this.options.commandTimeoutMs, lock);
     const pool = this.servers.nodeOf(lock)?.replicaPool;
     if (!pool) throw new LockUnavailableError(key, 'the node of its slot is not known', { mayHaveRun: false });
     return pool.use(async (connection) => {
       const count = ack === 'quorum' ? await pool.quorum(connection, key) : ack;
-      const reply = await connection.run(renewScript, key, [lock], [`${member}/${token}`, leaseMs, 'write']);
+      const reply = share
+        ? await connection.run(shareRenewScript, key, [lock], [ownerOf(command), share.permits, leaseMs, 'write'])
+        : await connection.run(renewScript, key, [lock], [ownerOf(command), leaseMs, 'write']);
       if (reply.status === 'gone') return reply;
       const acknowledged = await connection.acknowledged(key, count, timeoutMs);
       if (acknowledged >= count) return reply;
-      await this.release({ key, member, token, minHoldMs: 0 });
+      await this.release({ key, member, token, share, minHoldMs: 0 });
       const what = `${acknowledged} of ${count} replicas acknowledged it within ${timeoutMs} ms, and it was given back`;
       throw new LockUnavailableError(key, what, { mayHaveRun: false, acknowledged });
     });
@@ -108,7 +138,7 @@ export class RedisLockStore implements LockStore {
 
   /** A command that was refused as late teaches the server's clock, and is sent once more with what is left of its time. */
   private ask(command: AcquireCommand, called: number, wasLate = false): Promise<AcquireReply> {
-    const { key, member, leaseMs, withinMs, queue, stillWanted } = command;
+    const { key, member, leaseMs, share, withinMs, queue, stillWanted } = command;
     const sent = performance.now();
     const left = withinMs - (sent - called);
     if (left <= 0) return Promise.reject(tooLate(command));
@@ -119,10 +149,17 @@ export class RedisLockStore implements LockStore {
       return this.servers.untilReady(key, left, lock).then(() => this.ask(command, called, wasLate));
     }
     const notAfter = node.clock.in(left);
-    const args = queue
-      ? ([member, leaseMs, notAfter, arrivalOf(queue), markOf(queue)] as const)
-      : ([member, leaseMs, notAfter] as const);
-    return this.servers.run(acquireScript, key, keys, args, stillWanted).then((reply) => {
+    const place = queue ? ([arrivalOf(queue), markOf(queue)] as const) : ([] as const);
+    const asked = share
+      ? this.servers.run(
+          shareAcquireScript,
+          key,
+          this.sharedKeysOf(key),
+          [member, leaseMs, notAfter, share.permits, share.limit, ...place],
+          stillWanted,
+        )
+      : this.servers.run(acquireScript, key, keys, [member, leaseMs, notAfter, ...place], stillWanted);
+    return asked.then((reply) => {
       if (reply.status !== 'late') return reply;
       this.servers.nodeOf(lock)?.clock.learn(reply.serverTimeUs, sent);
       if (wasLate) throw tooLate(command);
@@ -134,6 +171,15 @@ export class RedisLockStore implements LockStore {
     const lock = physicalKey(this.options.prefix, key);
     return [lock, queueKey(lock), this.servers.fenceOf(this.options.prefix, lock)];
   }
+
+  private sharedKeysOf(key: string): readonly [lock: string, ...others: string[]] {
+    const keys = this.keysOf(key);
+    return [...keys, membersKey(keys[0])];
+  }
+}
+
+function ownerOf({ member, token }: Pick<RenewCommand, 'member' | 'token'>): string {
+  return `${member}/${token}`;
 }
 
 function tooLate({ key, withinMs }: AcquireCommand): LockUnavailableError {

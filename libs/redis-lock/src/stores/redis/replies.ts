@@ -16,6 +16,23 @@ export function acquiredReply(token: string, remainingMs: number, granted?: 1): 
   return { status: 'acquired', token: Number(token), remainingMs, ...(granted ? { granted: true } : {}) };
 }
 
+/** The same of a lock with shares: one of its holders, and the highest number that was given out. */
+export type SharedHeldAnswer = [
+  status: 'held',
+  name: string,
+  remainingMs: number,
+  queued: number,
+  highest: string,
+  arrival?: string,
+  rejoined?: 0 | 1,
+  listeners?: number,
+];
+
+export function sharedHeldReply([status, name, remainingMs, queued, highest, ...place]: SharedHeldAnswer): HeldReply {
+  const field = name.replace(/\*\d+$/, '');
+  return { ...heldReply([status, field, remainingMs, queued, ...place]), token: Number(highest) };
+}
+
 /** Reads the field of a hold, `<member>/<token>`, and the place of who asked. */
 export function heldReply([, field, remainingMs, queued, arrival, rejoined, listeners = -1]: HeldAnswer): HeldReply {
   const held = { status: 'held', remainingMs, queued } as const;
@@ -31,7 +48,8 @@ export function heldReply([, field, remainingMs, queued, arrival, rejoined, list
 }
 
 function holderOf(field: string): Pick<HeldReply, 'holder' | 'token' | 'heldSince'> {
-  if (field === REST_FIELD) return { holder: 'minHold', token: 0, heldSince: undefined };
+  if (field === REST_FIELD || field.startsWith(`${REST_FIELD}#`))
+    return { holder: 'minHold', token: 0, heldSince: undefined };
   const [, member, digits] = /^(.+)\/(\d{1,16})$/s.exec(field) ?? [];
   // A hash of somebody else stands where the lock would be: it is as good as held, by we do not know whom.
   if (!member) return { holder: field, token: 0, heldSince: undefined };

@@ -52,7 +52,7 @@ export interface RedlockParts {
 type Keys = readonly [lock: string, queue: string, fence: string];
 
 /** What no store over several nodes can do. */
-export const REDLOCK_LACKS: readonly LockFeature[] = ['fair', 'replicas'];
+export const REDLOCK_LACKS: readonly LockFeature[] = ['fair', 'replicas', 'shares'];
 
 const SCRIPTS = [acquireScript, releaseScript, renewScript, inspectScript, tokenScript, undoScript];
 

@@ -12,6 +12,7 @@ import type {
   ReleaseCommand,
   ReleaseReply,
   RenewReply,
+  Share,
 } from '../../stores/lock-store.js';
 import { ContractClient } from './client.js';
 import { until } from './until.js';
@@ -23,6 +24,7 @@ export interface Attempt {
   readonly leaseMs?: number;
   readonly key?: string;
   readonly queue?: QueueRequest;
+  readonly share?: Share;
 }
 
 export type Waiting = HeldReply & { readonly place: QueuePlace };
@@ -57,8 +59,8 @@ export class Bench {
     await Promise.all(this.clients.map(async ({ inbox }) => inbox.close()));
   }
 
-  acquire(member: string, { leaseMs = LEASE, key = this.key, queue }: Attempt = {}): Promise<AcquireReply> {
-    return this.store.acquire({ key, member, leaseMs, withinMs: 10_000, ...(queue && { queue }) });
+  acquire(member: string, { leaseMs = LEASE, key = this.key, queue, share }: Attempt = {}): Promise<AcquireReply> {
+    return this.store.acquire({ key, member, leaseMs, share, withinMs: 10_000, ...(queue && { queue }) });
   }
 
   async acquireEventually(member: string): Promise<AcquiredReply> {
@@ -84,8 +86,8 @@ export class Bench {
     assert.deepEqual(await this.release(member), { status: 'released' });
   }
 
-  renew(member: string, token: number, leaseMs = LEASE): Promise<RenewReply> {
-    const [reply] = this.store.renew([{ key: this.key, member, token, leaseMs }]);
+  renew(member: string, token: number, leaseMs = LEASE, share?: Share): Promise<RenewReply> {
+    const [reply] = this.store.renew([{ key: this.key, member, token, leaseMs, share }]);
     return reply ?? assert.fail('one promise for each command');
   }
 

@@ -17,19 +17,27 @@ export const REST_FIELD = '@rest';
 export const UNTIL_FIELD = '@until';
 
 /**
- * `own(member, lease, ...)`: makes a member the owner, with more fields in the hash if any, and returns its fencing
- * token, max(server clock in µs, highest number + 1), so that it grows even after the counter was lost. The numbers that
- * the client may need for hand-overs are counted with it.
+ * `count(reserved)`: a number above all that were given out, and above the server's clock in µs, so that it grows even
+ * after the counter was lost. So many after it are given out with it.
  *
- * KEYS  1 lock, 3 fence
+ * KEYS  3 fence
  */
-export const OWN = /* lua */ `
+export const COUNT = /* lua */ `
 local function count(reserved)
   local highest = redis.call('SET', KEYS[3], text(now + reserved), 'GET')
   if not highest or tonumber(highest) < now then return text(now) end
   redis.call('SET', KEYS[3], text(highest + 1 + reserved))
   return text(highest + 1)
 end
+`;
+
+/**
+ * `own(member, lease, ...)`: makes a member the owner, with more fields in the hash if any, and returns its fencing
+ * token. The numbers that the client may need for hand-overs are counted with it.
+ *
+ * KEYS  1 lock, 3 fence
+ */
+export const OWN = /* lua */ `${COUNT}
 local function own(member, lease, ...)
   local token = count(${RESERVED_TOKENS})
   redis.call('HSET', KEYS[1], member .. '/' .. token, text(math.floor(now / 1000) + lease), ...)
@@ -39,7 +47,7 @@ end
 `;
 
 /** What separates the name of an instance from the number of a member. */
-const MEMBERS = /* lua */ `
+export const MEMBERS = /* lua */ `
 local function split(field) return string.match(field or '', '^(.*)/(%d+)$') end
 local function instanceOf(member) return string.match(member, '^(.*)#[^#]*$') or member end
 `;
@@ -71,17 +79,13 @@ end
 
 /**
  * `enqueue(member, mark, arrival)`: gives a member its place; '0' is a new one, from the same counter as the tokens.
- * Returns the place and whether the member was given it anew.
+ * Returns the place and whether the member was given it anew. `inboxOf(member)`, `listeners(inbox)`: where it is told,
+ * and how many listen there.
  *
- * `grant(member, lease)`: makes the next one in the queue the owner and tells it. Returns the token if that is
- * the member. Whether its process listens is asked before: what was published is never taken back.
- *
- * `answer(member, place, rejoined)`: what a member is told that does not own the lock.
- *
- * KEYS  1 lock, 2 queue, 3 fence; the names of inboxes begin as that of the fence does. In a Cluster that ends with the
- *       tag of a slot; a node counts its own subscribers only, so that it is not asked.
+ * KEYS  2 queue, 3 fence; the names of inboxes begin as that of the fence does. In a Cluster that ends with the tag of a
+ *       slot; a node counts its own subscribers only, so that it is not asked.
  */
-export const QUEUE = /* lua */ `
+export const PLACES = /* lua */ `
 local prefix, slot = string.match(KEYS[3], '^(.*:)fence(.*)$')
 local function inboxOf(member) return prefix .. 'inbox:' .. instanceOf(member) end
 local function listeners(inbox)
@@ -97,6 +101,17 @@ local function enqueue(member, mark, arrival)
   redis.call('PEXPIRE', KEYS[2], ${5 * POLL_CAP_MS})
   return text(tonumber(place)), (arrival ~= '0' and not known and not moved) and 1 or 0
 end
+`;
+
+/**
+ * `grant(member, lease)`: makes the next one in the queue the owner and tells it. Returns the token if that is
+ * the member. Whether its process listens is asked before: what was published is never taken back.
+ *
+ * `answer(member, place, rejoined)`: what a member is told that does not own the lock.
+ *
+ * KEYS  1 lock, 2 queue, 3 fence
+ */
+export const QUEUE = /* lua */ `${PLACES}
 local function grant(self, lease)
   while true do
     local popped = redis.call('ZPOPMIN', KEYS[2])
