@@ -5,6 +5,7 @@ import * as grants from './store-contract/broken-grants.js';
 import * as leases from './store-contract/broken-leases.js';
 import * as locks from './store-contract/broken-locks.js';
 import * as queues from './store-contract/broken-queues.js';
+import * as shares from './store-contract/broken-shares.js';
 import * as successors from './store-contract/broken-successors.js';
 import { Store } from './store-contract/store.js';
 
@@ -131,9 +132,31 @@ const brokenSuccessors: Broken[] = [
   [successors.QueuesSuccessorsBehindTheDead, /nobody before it listens/],
 ];
 
+const brokenShares: Broken[] = [
+  [shares.LetsEverybodyShare, /until all permits are taken/],
+  [shares.SharesWithNobody, /until all permits are taken/],
+  [shares.HidesHolders, /until all permits are taken/],
+  [shares.CountsHoldersForPermits, /until all permits are taken/],
+  [shares.SaysFreeOfShares, /until all permits are taken/],
+  [shares.SharesAgainWithWhoAsksAgain, /no more permits/],
+  [shares.LetsSmallOnesPass, /lets nobody pass by/],
+  [shares.EndsAllTogether, /ends each lease by itself/],
+  [shares.RenewsAllTogether, /one holder at a time/],
+  [shares.RenewsAnyToken, /one holder at a time/],
+  [shares.HoldsWhatWasNotConfirmed, /voids a share/],
+  [shares.HidesThatAShareWasGranted, /voids a share/],
+  [shares.GivesPermitsBackAtOnce, /keeps permits back/],
+  [shares.ReducesNothing, /leaves a holder with one permit/],
+  [shares.ReducesEverybody, /leaves a holder with one permit/],
+  [shares.OneLimitForAll, /judges each member by its own limit/],
+  [shares.KeepsSharersWhoLeave, /waited for permits behind a member that leaves/],
+  [shares.GrantsSharesToTheDeaf, /wait for permits and do not listen/],
+  [shares.MixesKinds, /refuses a plain lock beside shares/],
+];
+
 describe('The contract can fail', () => {
   test('every check fails on one of the stores', async () => {
-    const patterns = [brokenLocks, brokenLeases, brokenQueues, brokenGrants, brokenSuccessors].flat();
+    const patterns = [brokenLocks, brokenLeases, brokenQueues, brokenGrants, brokenSuccessors, brokenShares].flat();
     const names = checksOf(Store).map(({ name }) => name);
     expect(names.filter((name) => !patterns.some(([, check]) => check.test(name)))).toEqual([]);
   });
@@ -148,6 +171,7 @@ describe('The contract can fail', () => {
     ['queues', brokenQueues],
     ['grants', brokenGrants],
     ['successors', brokenSuccessors],
+    ['shares', brokenShares],
   ])('%s', (_, broken) => {
     test.concurrent.each(broken.map(([Type, check]) => ({ store: Type.name, Type, check })))(
       '$store: $check',

@@ -22,6 +22,8 @@ export interface CrowdOptions {
   readonly ttls?: readonly number[];
   /** The part of the callers that is fair. */
   readonly fair?: number;
+  /** The kind of all locks; default: plain ones. */
+  readonly kind?: 'plain' | 'semaphore' | 'read/write';
   /** The path of another copy of the library. */
   readonly library?: string;
 }

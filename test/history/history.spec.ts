@@ -54,6 +54,40 @@ describe('checkHistory', () => {
   });
 });
 
+describe('checkHistory of shares', () => {
+  const READERS = 1_000;
+  const reader = (who: string, token: number, from: number, until: number): HoldRecord =>
+    hold(who, token, from, until, { permits: 1, limit: READERS });
+  const writer = (who: string, token: number, from: number, until: number): HoldRecord =>
+    hold(who, token, from, until, { permits: READERS, limit: READERS });
+  const permits = (who: string, token: number, from: number, count: number): HoldRecord =>
+    hold(who, token, from, from + 10, { permits: count, limit: 3 });
+
+  test('finds nothing in readers together, in any order of their tokens, and a writer alone', () => {
+    const readers = [reader('a', 2, 0, 10), reader('b', 1, 1, 9), reader('c', 3, 9, 20)];
+    expect(checkHistory([...readers, writer('d', 4, 20, 30), reader('e', 5, 30, 31)])).toEqual([]);
+  });
+
+  test('finds a writer beside anybody', () => {
+    expect(kinds(checkHistory([reader('a', 1, 0, 10), writer('b', 2, 9, 20)]))).toEqual(['overlap']);
+    expect(kinds(checkHistory([writer('a', 1, 0, 10), reader('b', 2, 9, 20)]))).toEqual(['overlap']);
+    expect(kinds(checkHistory([writer('a', 1, 0, 10), writer('b', 2, 9, 20)]))).toEqual(['overlap']);
+    const between = [reader('a', 1, 0, 50), reader('b', 2, 0, 10), writer('c', 3, 20, 30)];
+    expect(kinds(checkHistory(between))).toEqual(['overlap']);
+  });
+
+  test('finds a writer with a smaller token than a reader before it, and the other way round', () => {
+    expect(kinds(checkHistory([reader('a', 2, 0, 10), writer('b', 1, 10, 20)]))).toEqual(['order']);
+    expect(kinds(checkHistory([writer('a', 2, 0, 10), reader('b', 1, 10, 20)]))).toEqual(['order']);
+  });
+
+  test('finds more permits than there are', () => {
+    expect(checkHistory([permits('a', 1, 0, 2), permits('b', 2, 5, 1)])).toEqual([]);
+    expect(kinds(checkHistory([permits('a', 1, 0, 2), permits('b', 2, 5, 2)]))).toEqual(['overlap']);
+    expect(kinds(checkHistory([1, 2, 3, 4].map((token) => permits('a', token, token, 1))))).toEqual(['overlap']);
+  });
+});
+
 describe('checkHistory with a counter', () => {
   const first = hold('a', 1, 0, 10, { read: 0, write: 'accepted' });
 

@@ -36,12 +36,51 @@ describeWithRedisServer('The history of several processes has no violation', () 
     return outcome;
   }
 
+  async function breakConnections(times: number): Promise<void> {
+    for (let round = 0; round < times; round++) {
+      const clients = String(await fixture.redis.client('LIST'))
+        .trim()
+        .split('\n');
+      const theirs = clients.filter(
+        (client) => /cmd=(evalsha|subscribe|publish)/.test(client) && !client.includes(` name=${COUNTER_CLIENT} `),
+      );
+      const [, id] = /^id=(\d+)/.exec(theirs[Math.floor(Math.random() * theirs.length)] ?? '') ?? [];
+      if (id) await fixture.redis.client('KILL', 'ID', id);
+      await sleep(60);
+    }
+  }
+
   const anyOf = (members: readonly Member[]): Member => members[Math.floor(Math.random() * members.length)] as Member;
 
   test('undisturbed', async () => {
     const outcome = await run({}, async (crowd) => crowd.progress(30, 300));
     expect(outcome).toEqual(FLAWLESS);
   });
+
+  test.each(['semaphore', 'read/write'] as const)(
+    '%s locks: processes that are stopped and killed, connections that break, late answers',
+    async (kind) => {
+      const proxy = await fixture.proxy();
+      const outcome = await run({ kind, proxies: [proxy] }, async (crowd) => {
+        await crowd.progress(30, 300);
+        for (const ms of [700, 3_300]) {
+          const { process } = anyOf(crowd.members);
+          process.kill('SIGSTOP');
+          await sleep(ms);
+          process.kill('SIGCONT');
+          await crowd.progress(1, 10);
+        }
+        proxy.delay('answers', () => Math.random() * (Math.random() < 0.95 ? 20 : 2_500));
+        await breakConnections(10);
+        await crowd.progress(1, 50);
+        proxy.delay('answers', () => 0);
+        anyOf(crowd.members).kill();
+        await crowd.progress(5, 50);
+      });
+      expect(outcome).toEqual(FLAWLESS);
+    },
+    120_000,
+  );
 
   test('one key, and everybody is fair', async () => {
     const outcome = await run({ keys: ['one'], fair: 1 }, async (crowd) => crowd.progress(15, 150));
@@ -90,17 +129,7 @@ describeWithRedisServer('The history of several processes has no violation', () 
 
   test('connections that break', async () => {
     const outcome = await run({ fair: 0.2 }, async (crowd) => {
-      for (let round = 0; round < 25; round++) {
-        const clients = String(await fixture.redis.client('LIST'))
-          .trim()
-          .split('\n');
-        const theirs = clients.filter(
-          (client) => /cmd=(evalsha|subscribe|publish)/.test(client) && !client.includes(` name=${COUNTER_CLIENT} `),
-        );
-        const [, id] = /^id=(\d+)/.exec(theirs[Math.floor(Math.random() * theirs.length)] ?? '') ?? [];
-        if (id) await fixture.redis.client('KILL', 'ID', id);
-        await sleep(60);
-      }
+      await breakConnections(25);
       await crowd.progress(3, 50);
     });
     expect(outcome).toEqual(FLAWLESS);

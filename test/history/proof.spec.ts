@@ -45,8 +45,8 @@ const proofs: Proof[] = [
     rule: 'a lease counts from before its command was sent',
     patch: {
       file: 'lock/contender.js',
-      find: 'new Lease(this.key, member, token, sentAt, remainingMs, !granted)',
-      put: 'new Lease(this.key, member, token, now(), remainingMs, !granted)',
+      find: 'new Lease(this.key, member, token, sentAt, remainingMs, !granted, this.share)',
+      put: 'new Lease(this.key, member, token, now(), remainingMs, !granted, this.share)',
     },
     scenario: scenarios.lateAnswer,
   },
@@ -63,8 +63,8 @@ const proofs: Proof[] = [
     rule: 'a grant counts from the newest question that was answered not yours',
     patch: {
       file: 'lock/contender.js',
-      find: 'Lease.ofGrant(this.key, member, token, lastHeld?.sentAt ?? now())',
-      put: 'Lease.ofGrant(this.key, member, token, now())',
+      find: 'Lease.ofGrant(this.key, member, token, lastHeld?.sentAt ?? now(), this.share)',
+      put: 'Lease.ofGrant(this.key, member, token, now(), this.share)',
     },
     scenario: scenarios.lateGrant,
   },

@@ -9,7 +9,13 @@ import {
   type RenewCommand,
   type RenewReply,
 } from 'nestjs-redis-lock';
-import type { Grant, GrantInbox, GrantListener } from '../../libs/redis-lock/src/stores/lock-store.js';
+import type {
+  Grant,
+  GrantInbox,
+  GrantListener,
+  Holders,
+  ReduceCommand,
+} from '../../libs/redis-lock/src/stores/lock-store.js';
 
 /** A store that keeps every rule; each of the broken ones breaks one. */
 export class Store implements LockStore {
@@ -31,6 +37,14 @@ export class Store implements LockStore {
 
   inspect(key: string): Promise<LockState> {
     return this.sound.inspect(key);
+  }
+
+  holders(key: string): Promise<Holders> {
+    return this.sound.holders(key);
+  }
+
+  reduce(command: ReduceCommand): Promise<boolean> {
+    return this.sound.reduce(command);
   }
 
   grants(instance: string, listener: GrantListener): GrantInbox {

@@ -8,6 +8,8 @@
  * @property {number} from when the section began, in ms of a clock that all processes of this machine share
  * @property {number} until the earlier of the end of the section and the moment from which the handle did not call the
  *   lock held any more
+ * @property {number} [permits] how many permits it had, of a lock with shares
+ * @property {number} [limit] how many there were; absent: the lock is held as a whole
  * @property {number} [read] the value of the counter that it read
  * @property {'accepted' | 'rejected' | 'unknown'} [write] what became of its write of the next value
  */
@@ -52,13 +54,13 @@ export class CriticalSection {
   /**
    * Ends the section, before the lock is released.
    *
-   * @param {Pick<HoldRecord, 'read' | 'write'>} [counter]
+   * @param {Pick<HoldRecord, 'read' | 'write' | 'permits' | 'limit'>} [more]
    * @returns {HoldRecord}
    */
-  end(counter) {
+  end(more) {
     const { lock, who, from } = this;
     const at = clock();
     const until = lock.held ? at : Math.max(from, Math.min(at, this.#lostAt ?? at, this.#deadline));
-    return { key: lock.key, token: lock.fencingToken, who, from, until, ...counter };
+    return { key: lock.key, token: lock.fencingToken, who, from, until, ...more };
   }
 }

@@ -24,7 +24,7 @@ export function holdsOf(said, killedAt = Infinity) {
 }
 
 /**
- * Finds what no history of a lock may have: two valid holds of one key at a time, tokens that do not grow from hold to
+ * Finds what no history of a lock may have: more valid holds of one key at a time than it lets in, tokens that do not grow from hold to
  * hold, and lost updates of the counter that the tokens guard.
  *
  * @param {readonly HoldRecord[]} records
@@ -47,7 +47,8 @@ export function checkHistory(records, counters = {}) {
 }
 
 /**
- * Overlaps and the order of tokens. Who had lost the lock before it began has no valid hold.
+ * Overlaps and the order of tokens. Who had lost the lock before it began has no valid hold. Holds that share a lock may
+ * overlap as long as there are permits for all, and of two that cannot be together the later one has the higher token.
  *
  * @param {readonly HoldRecord[]} records
  */
@@ -55,21 +56,24 @@ function checkHolds(records) {
   const valid = records.filter(({ from, until }) => until > from).sort((one, other) => one.from - other.from);
   /** @type {Violation[]} */
   const violations = [];
-  /** @type {HoldRecord | undefined} */
-  let latest;
-  /** @type {HoldRecord | undefined} */
-  let highest;
+  /** @type {HoldRecord[]} */
+  let together = [];
+  /** The highest token of each number of permits. @type {Map<number, HoldRecord>} */
+  const highest = new Map();
   for (const hold of valid) {
-    if (latest && hold.from < latest.until) {
-      const together = (Math.min(hold.until, latest.until) - hold.from).toFixed(3);
-      const what = `${describe(latest)} and ${describe(hold)} overlap by ${together} ms`;
-      violations.push({ kind: 'overlap', what });
+    const { permits = 1, limit = 1 } = hold;
+    together = together.filter(({ until }) => until > hold.from);
+    const latest = together.reduce((one, other) => (other.until > one.until ? other : one), together[0] ?? hold);
+    if (together.reduce((sum, other) => sum + (other.permits ?? 1), permits) > limit) {
+      const ms = (Math.min(hold.until, latest.until) - hold.from).toFixed(3);
+      violations.push({ kind: 'overlap', what: `${describe(latest)} and ${describe(hold)} overlap by ${ms} ms` });
     }
-    if (highest && hold.token <= highest.token) {
-      violations.push({ kind: 'order', what: `${describe(hold)} began after ${describe(highest)}, a higher token` });
+    for (const [theirs, other] of highest) {
+      if (theirs + permits <= limit || hold.token > other.token) continue;
+      violations.push({ kind: 'order', what: `${describe(hold)} began after ${describe(other)}, a higher token` });
     }
-    if (!latest || hold.until > latest.until) latest = hold;
-    if (!highest || hold.token > highest.token) highest = hold;
+    together.push(hold);
+    if (hold.token > (highest.get(permits)?.token ?? 0)) highest.set(permits, hold);
   }
   return violations;
 }

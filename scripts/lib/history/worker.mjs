@@ -1,6 +1,6 @@
 // A process with many callers that take locks, stay in their critical section for a moment, and say for how long they
 // held what. It goes on until a line comes in. `servers` are the options of its client that say where the locks are;
-// `library` is the path of another copy of the library.
+// `library` is the path of another copy of the library, `kind` is 'plain', 'semaphore' or 'read/write'.
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,6 +16,7 @@ const {
   callers,
   fair = 0,
   ttls = [500, 900],
+  kind = 'plain',
   library,
 } = JSON.parse(process.argv[2] ?? '{}');
 /** @type {typeof import('nestjs-redis-lock')} */
@@ -31,12 +32,34 @@ const locks = createLockClient({ ...servers, prefix, shutdown: { drain: '5s' }, 
 const counter = new FencedCounter(counterUrl);
 let finished = false;
 
+/** As many as can read together. */
+const READERS = 1_000;
+
+/**
+ * What a caller asks for, and what that is in the history.
+ *
+ * @returns {{ asks: import('nestjs-redis-lock').LockOptions, is: { permits?: number, limit?: number } }}
+ */
+function anyShare() {
+  if (kind === 'plain') return { asks: {}, is: {} };
+  if (kind === 'semaphore') {
+    const take = Math.random() < 0.2 ? 3 : 1;
+    return { asks: { permits: 4, take }, is: { permits: take, limit: 4 } };
+  }
+  const writes = Math.random() < 0.2;
+  return { asks: { mode: writes ? 'write' : 'read' }, is: { permits: writes ? READERS : 1, limit: READERS } };
+}
+
 /** @param {string} who */
 async function call(who) {
   const caller = new AbortController();
   const leaving = Math.random() < 0.15 ? setTimeout(() => caller.abort(), upTo(60)) : undefined;
   const key = keys[Math.floor(upTo(keys.length))];
+  const { asks, is } = anyShare();
+  // The counter is no help where others may be inside as well.
+  const isAlone = is.permits === is.limit;
   const options = {
+    ...asks,
     ttl: ttls[Math.floor(upTo(ttls.length))],
     wait: Math.random() < 0.2 ? Math.floor(upTo(100)) : 5_000,
   };
@@ -44,13 +67,22 @@ async function call(who) {
     .acquire(key, { ...options, ...(Math.random() < fair ? { fair: true } : {}), signal: caller.signal })
     .finally(() => clearTimeout(leaving));
   const section = new CriticalSection(lock, who);
-  const read = await counter.read(key, lock.fencingToken);
+  const read = isAlone ? await counter.read(key, lock.fencingToken) : undefined;
   const { from, deadline } = section;
-  say('began', { key, token: lock.fencingToken, who, from, until: deadline, read, write: 'unknown' });
+  say('began', {
+    key,
+    token: lock.fencingToken,
+    who,
+    from,
+    until: deadline,
+    read,
+    ...(isAlone ? { write: 'unknown' } : {}),
+    ...is,
+  });
   await sleep(upTo(8));
   section.look();
   const write = read === undefined ? 'rejected' : await counter.write(key, lock.fencingToken, read + 1);
-  say('held', section.end({ write, ...(read === undefined ? {} : { read }) }));
+  say('held', section.end({ ...is, write, ...(read === undefined ? {} : { read }) }));
   await lock.release();
 }
 

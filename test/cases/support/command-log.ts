@@ -6,6 +6,9 @@ import { acquireScript } from '../../../libs/redis-lock/src/stores/redis/scripts
 import { inspectScript } from '../../../libs/redis-lock/src/stores/redis/scripts/inspect.js';
 import { releaseScript } from '../../../libs/redis-lock/src/stores/redis/scripts/release.js';
 import { renewScript } from '../../../libs/redis-lock/src/stores/redis/scripts/renew.js';
+import { shareAcquireScript } from '../../../libs/redis-lock/src/stores/redis/scripts/share-acquire.js';
+import { shareReleaseScript } from '../../../libs/redis-lock/src/stores/redis/scripts/share-release.js';
+import { shareRenewScript } from '../../../libs/redis-lock/src/stores/redis/scripts/share-renew.js';
 import { waitFor } from '../../support/wait-for.js';
 
 export type ScriptName = 'acquire' | 'inspect' | 'release' | 'renew';
@@ -22,6 +25,9 @@ const names = new Map<string, ScriptName>([
   [inspectScript.sha, 'inspect'],
   [releaseScript.sha, 'release'],
   [renewScript.sha, 'renew'],
+  [shareAcquireScript.sha, 'acquire'],
+  [shareReleaseScript.sha, 'release'],
+  [shareRenewScript.sha, 'renew'],
 ]);
 
 /** `+1339518083.107412 [0 127.0.0.1:60866] "evalsha" "…"`; what a script does in its turn has `lua` for an address. */
