@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import * as library from 'nestjs-redis-lock';
@@ -14,9 +14,7 @@ const broken = 'test/docs/broken.md';
 const pages = [
   'README.md',
   npmPage,
-  'docs/benchmark.md',
-  'docs/choosing.md',
-  'docs/protocol.md',
+  ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',

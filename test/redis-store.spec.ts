@@ -390,7 +390,7 @@ describeWithRedisServer('The Redis store', () => {
       });
       expect(error).toBeInstanceOf(LockUnavailableError);
       expect(error).toMatchObject({ key: 'k', retryable: false });
-      expect((error as Error).message).toContain('choose another "prefix"');
+      expect((error as Error).message).toContain('choose another key or "prefix"');
       expect(await redis.get(nameOf('k'))).toBe('a text');
       expect(commands.filter(({ command }) => command[1] === acquireScript.sha)).toHaveLength(1);
     });
@@ -406,7 +406,7 @@ describeWithRedisServer('The Redis store', () => {
 
     test('is told of when it is where the fence should be', async () => {
       await redis.rpush(fence(), 'a list');
-      await expect(acquire()).rejects.toThrow('choose another "prefix"');
+      await expect(acquire()).rejects.toThrow('choose another key or "prefix"');
       expect(await redis.exists(nameOf('k'))).toBe(0);
     });
 
