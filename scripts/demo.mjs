@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // A flash sale on three nodes, a scheduled job and a crash, with figures. `--json`: the figures as the last line.
 import { brokenClaims } from './demo/claims.mjs';
-import { Cleanup, cleanUpOnSignals } from './demo/cleanup.mjs';
+import { Cleanup, cleanUpOnSignals } from './lib/cleanup.mjs';
 import { watchCron, watchedSeconds } from './demo/cron.mjs';
 import { Database } from './demo/database.mjs';
 import { Nodes } from './demo/nodes.mjs';

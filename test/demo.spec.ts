@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { brokenClaims, type Results } from '../scripts/demo/claims.mjs';
-import { Cleanup } from '../scripts/demo/cleanup.mjs';
+import { Cleanup } from '../scripts/lib/cleanup.mjs';
 import { countTicks } from '../scripts/demo/cron.mjs';
 
 const firing = (at: number, ran: boolean) => ({ at, ran });

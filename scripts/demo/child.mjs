@@ -12,7 +12,7 @@ export class Child {
   /**
    * @param {string} script
    * @param {NodeJS.ProcessEnv} env on top of our own
-   * @param {import('./cleanup.mjs').Cleanup} cleanup
+   * @param {import('../lib/cleanup.mjs').Cleanup} cleanup
    */
   constructor(script, env, cleanup) {
     this.#process = spawn(process.execPath, ['--import', endWithParent, script], {

@@ -19,7 +19,7 @@ export class Database {
   /**
    * @param {string} serverUrl
    * @param {string} name
-   * @param {import('./cleanup.mjs').Cleanup} cleanup
+   * @param {import('../lib/cleanup.mjs').Cleanup} cleanup
    */
   static async create(serverUrl, name, cleanup) {
     const url = new URL(serverUrl);

@@ -22,7 +22,7 @@ export class Nodes {
 
   /**
    * @param {NodeJS.ProcessEnv} env
-   * @param {import('./cleanup.mjs').Cleanup} cleanup
+   * @param {import('../lib/cleanup.mjs').Cleanup} cleanup
    */
   static async start(env, cleanup) {
     const children = [1, 2, 3].map(() => new Child(app, { ...env, PORT: '0' }, cleanup));

@@ -14,7 +14,7 @@ import { startMariadb, startRedis } from '../lib/servers.mjs';
 /**
  * Private servers, or those of REDIS_URL and DATABASE_URL.
  *
- * @param {import('./cleanup.mjs').Cleanup} cleanup
+ * @param {import('../lib/cleanup.mjs').Cleanup} cleanup
  * @returns {Promise<Servers>}
  */
 export async function startServers(cleanup) {
@@ -60,7 +60,7 @@ async function checkAnswers(variable, url, defaultPort) {
 
 /**
  * @param {Promise<import('../lib/servers.mjs').RedisServer | import('../lib/servers.mjs').MariadbServer>} starting
- * @param {import('./cleanup.mjs').Cleanup} cleanup
+ * @param {import('../lib/cleanup.mjs').Cleanup} cleanup
  */
 async function privateServer(starting, cleanup) {
   const server = await starting;

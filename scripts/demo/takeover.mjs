@@ -14,7 +14,7 @@ const killWithin = 100;
  * A process that holds a lock is killed right after a renewal, so that its whole lease lies ahead: the longest time
  * that a crash can cost. Somebody else waits for the lock already.
  *
- * @param {{ redisUrl: string, prefix: string, cleanup: import('./cleanup.mjs').Cleanup }} where
+ * @param {{ redisUrl: string, prefix: string, cleanup: import('../lib/cleanup.mjs').Cleanup }} where
  * @returns {Promise<{ ms: number, ttl: number }>} how long the next one waited after the kill
  */
 export async function measureTakeover({ redisUrl, prefix, cleanup }) {

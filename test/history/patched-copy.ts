@@ -41,6 +41,11 @@ export class PatchedCopy {
     }
   }
 
+  /** Where it is imported from. */
+  get path(): string {
+    return join(this.folder, 'index.js');
+  }
+
   async remove(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true });
   }

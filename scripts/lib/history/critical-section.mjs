@@ -5,6 +5,7 @@
  * @property {string} key
  * @property {number} token the fencing token of the hold
  * @property {string} who which process, and which caller in it
+ * @property {number} [asked] when the caller asked for the lock
  * @property {number} from when the section began, in ms of a clock that all processes of this machine share
  * @property {number} until the earlier of the end of the section and the moment from which the handle did not call the
  *   lock held any more
@@ -54,7 +55,7 @@ export class CriticalSection {
   /**
    * Ends the section, before the lock is released.
    *
-   * @param {Pick<HoldRecord, 'read' | 'write' | 'permits' | 'limit'>} [more]
+   * @param {Pick<HoldRecord, 'asked' | 'read' | 'write' | 'permits' | 'limit'>} [more]
    * @returns {HoldRecord}
    */
   end(more) {

@@ -1,10 +1,11 @@
 // A process with many callers that take locks, stay in their critical section for a moment, and say for how long they
-// held what. It goes on until a line comes in. `servers` are the options of its client that say where the locks are;
-// `library` is the path of another copy of the library, `kind` is 'plain', 'semaphore' or 'read/write'.
+// held what. It goes on until a line comes in, or its input is closed. `servers` are the options of its client that say where the locks are;
+// `library` is the path of another copy of the library, `kind` is 'plain', 'semaphore' or 'read/write', and
+// `kinds` those of single keys.
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CriticalSection } from './critical-section.mjs';
+import { clock, CriticalSection } from './critical-section.mjs';
 import { FencedCounter } from './fenced-counter.mjs';
 
 const {
@@ -17,6 +18,7 @@ const {
   fair = 0,
   ttls = [500, 900],
   kind = 'plain',
+  kinds = {},
   library,
 } = JSON.parse(process.argv[2] ?? '{}');
 /** @type {typeof import('nestjs-redis-lock')} */
@@ -38,11 +40,12 @@ const READERS = 1_000;
 /**
  * What a caller asks for, and what that is in the history.
  *
+ * @param {'plain' | 'semaphore' | 'read/write'} of
  * @returns {{ asks: import('nestjs-redis-lock').LockOptions, is: { permits?: number, limit?: number } }}
  */
-function anyShare() {
-  if (kind === 'plain') return { asks: {}, is: {} };
-  if (kind === 'semaphore') {
+function anyShare(of) {
+  if (of === 'plain') return { asks: {}, is: {} };
+  if (of === 'semaphore') {
     const take = Math.random() < 0.2 ? 3 : 1;
     return { asks: { permits: 4, take }, is: { permits: take, limit: 4 } };
   }
@@ -55,7 +58,7 @@ async function call(who) {
   const caller = new AbortController();
   const leaving = Math.random() < 0.15 ? setTimeout(() => caller.abort(), upTo(60)) : undefined;
   const key = keys[Math.floor(upTo(keys.length))];
-  const { asks, is } = anyShare();
+  const { asks, is } = anyShare(kinds[key] ?? kind);
   // The counter is no help where others may be inside as well.
   const isAlone = is.permits === is.limit;
   const options = {
@@ -63,6 +66,7 @@ async function call(who) {
     ttl: ttls[Math.floor(upTo(ttls.length))],
     wait: Math.random() < 0.2 ? Math.floor(upTo(100)) : 5_000,
   };
+  const asked = clock();
   const lock = await locks
     .acquire(key, { ...options, ...(Math.random() < fair ? { fair: true } : {}), signal: caller.signal })
     .finally(() => clearTimeout(leaving));
@@ -82,7 +86,7 @@ async function call(who) {
   await sleep(upTo(8));
   section.look();
   const write = read === undefined ? 'rejected' : await counter.write(key, lock.fencingToken, read + 1);
-  say('held', section.end({ ...is, write, ...(read === undefined ? {} : { read }) }));
+  say('held', section.end({ ...is, asked, write, ...(read === undefined ? {} : { read }) }));
   await lock.release();
 }
 
@@ -100,7 +104,7 @@ async function callAgainAndAgain(who) {
 
 const input = createInterface({ input: process.stdin });
 const running = Array.from({ length: callers }, async (_, caller) => callAgainAndAgain(`${name}.${caller}`));
-await Promise.race([once(input, 'line'), Promise.all(running)]);
+await Promise.race([once(input, 'line'), once(input, 'close'), Promise.all(running)]);
 finished = true;
 await Promise.all(running);
 await locks.close();

@@ -1,4 +1,4 @@
-/** What has to end or to be deleted when the demo is over, the newest first. */
+/** What has to end or to be deleted when a program is over, the newest first. */
 export class Cleanup {
   /** @type {(() => unknown)[]} */
   #tasks = [];
@@ -7,7 +7,7 @@ export class Cleanup {
 
   /** @param {() => unknown} task may return a promise */
   add(task) {
-    if (this.started) throw new Error('The demo is being stopped');
+    if (this.started) throw new Error('This program is being stopped');
     this.#tasks.push(task);
   }
 
@@ -34,7 +34,7 @@ export class Cleanup {
 }
 
 /**
- * Cleans up when somebody ends the demo. SIGKILL leaves nothing either: see end-with-parent.mjs for the nodes, and
+ * Cleans up when somebody ends the program. SIGKILL leaves nothing either: see end-with-parent.mjs for the nodes, and
  * the servers have a guard of their own.
  *
  * @param {Cleanup} cleanup
