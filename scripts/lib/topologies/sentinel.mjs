@@ -19,6 +19,7 @@ const name = 'locks';
  * @property {SentinelServer[]} sentinels
  * @property {{ sentinels: { host: string, port: number }[], name: string }} connection ioredis' options
  * @property {() => Promise<RedisServer>} currentMaster the one that a sentinel names
+ * @property {() => Promise<Set<number>>} namedMasters the ports of those that any sentinel names
  * @property {() => Promise<void>} stop
  */
 
@@ -44,15 +45,27 @@ async function knowsAll(sentinel, replicas, sentinels) {
 }
 
 /**
+ * The ports of the masters that the sentinels name that run.
+ *
+ * @param {SentinelServer[]} sentinels
+ * @returns {Promise<number>[]}
+ */
+function namedMasters(sentinels) {
+  return sentinels
+    .filter((sentinel) => sentinel.pid !== undefined)
+    .map(async (sentinel) => {
+      const [, port] = /** @type {string[]} */ (await ask(sentinel, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name));
+      return Number(port);
+    });
+}
+
+/**
  * @param {SentinelServer[]} sentinels
  * @param {RedisServer[]} nodes
  */
 async function currentMaster(sentinels, nodes) {
-  const answers = sentinels
-    .filter((sentinel) => sentinel.pid !== undefined)
-    .map((sentinel) => ask(sentinel, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name));
-  const [, port] = /** @type {string[]} */ (await Promise.any(answers));
-  const master = nodes.find((node) => node.port === Number(port));
+  const port = await Promise.any(namedMasters(sentinels));
+  const master = nodes.find((node) => node.port === port);
   if (!master) throw new Error(`The sentinels name a master that is none of ours: port ${port}`);
   return master;
 }
@@ -102,6 +115,7 @@ export async function startSentinelGroup(options = {}) {
       sentinels,
       connection: { sentinels: sentinels.map(({ port }) => ({ host: '127.0.0.1', port })), name },
       currentMaster: () => currentMaster(sentinels, nodes),
+      namedMasters: async () => new Set(await Promise.all(namedMasters(sentinels))),
       stop,
       [Symbol.asyncDispose]: stop,
     };
