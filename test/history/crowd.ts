@@ -101,6 +101,15 @@ export class Crowd {
     return this.members.filter(({ killedAt }) => killedAt === undefined);
   }
 
+  /** The longest time in ms in which nobody began to hold a lock. */
+  longestGap(): number {
+    const begun = this.members
+      .flatMap((member) => member.records())
+      .map(({ from }) => from)
+      .sort((one, other) => one - other);
+    return Math.max(...begun.slice(1).map((from, index) => from - (begun[index] ?? from)));
+  }
+
   /** Ends whoever lives. */
   kill(): void {
     for (const member of this.alive) member.kill();

@@ -41,7 +41,7 @@ describeWithRedisServer('Twenty processes, and a master with replicas and Sentin
       const outcome = await crowd.finish();
       expect(outcome).toEqual({ violations: [], failed: [], errors: '' });
       // About 2 s until the Sentinels agree, and what the clients need to find the new master.
-      expect(longestGap(crowd)).toBeLessThan(60_000);
+      expect(crowd.longestGap()).toBeLessThan(60_000);
 
       const redis = newRedis((await group.currentMaster()).url);
       const left = async (): Promise<string[]> =>
@@ -53,12 +53,3 @@ describeWithRedisServer('Twenty processes, and a master with replicas and Sentin
     }
   }, 400_000);
 });
-
-/** The longest time in ms in which nobody began to hold a lock. */
-function longestGap(crowd: Crowd): number {
-  const begun = crowd.members
-    .flatMap((member) => member.records())
-    .map(({ from }) => from)
-    .sort((one, other) => one - other);
-  return Math.max(...begun.slice(1).map((from, index) => from - (begun[index] ?? from)));
-}
