@@ -14,6 +14,9 @@ import { ServerClock } from './server-clock.js';
 import { evictionPolicyOf, whyTooOld } from './server-info.js';
 import { SilenceWatch } from './silence.js';
 
+/** How long after ioredis has given up it is told to connect again, in ms. */
+const CONNECTS_AGAIN_MS = 50;
+
 export interface RedisConnectionOptions {
   readonly source: RedisServerSource;
   readonly commandTimeoutMs: number;
@@ -41,6 +44,7 @@ export class RedisConnection implements Servers {
   private becomeReady!: (isReady: boolean) => void;
   private prepared = false;
   private retired = false;
+  private closed = false;
   private tooOld: string | undefined;
   private lastError: unknown;
   private warnedOfOutage = false;
@@ -54,6 +58,7 @@ export class RedisConnection implements Servers {
     this.redis.on('error', (error) => this.onError(error));
     this.redis.on('ready', () => void this.prepare());
     this.redis.on('close', () => this.onClose());
+    this.redis.on('end', () => this.onEnd());
   }
 
   get isReady(): boolean {
@@ -173,6 +178,7 @@ export class RedisConnection implements Servers {
 
   /** Whoever waits for the connection gives up. */
   async close(): Promise<void> {
+    this.closed = true;
     this.becomeReady(false);
     await (this.retired ? this.pool?.retire() : this.pool?.close());
     await closeRedis(this.redis, this.options.commandTimeoutMs);
@@ -251,6 +257,15 @@ export class RedisConnection implements Servers {
     if (!this.prepared) return;
     this.prepared = false;
     this.ready = this.whenPrepared();
+  }
+
+  /**
+   * ioredis gives a connection up for good when the Sentinels tell it of a failover while it is asking them for the master:
+   * what it hears makes it break off its own attempt.
+   */
+  private onEnd(): void {
+    const connect = (): unknown => this.closed || this.redis.connect().catch(() => undefined);
+    if (!this.closed) setTimeout(connect, CONNECTS_AGAIN_MS);
   }
 
   private onError(error: Error): void {

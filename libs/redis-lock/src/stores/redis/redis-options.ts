@@ -73,22 +73,7 @@ export function openRedis(source: RedisServerSource, commandTimeoutMs: number, r
   };
   const redis = connect(source, ours);
   endIfNeverReady(redis, READY_AFTER * commandTimeoutMs);
-  if (reconnects) reviveUntilClosed(redis);
   return redis;
-}
-
-/** Connections that we have closed. */
-const closed = new WeakSet<Redis>();
-
-/**
- * ioredis gives a connection up for good when the Sentinels tell it of a failover while it is asking them for the master:
- * what it hears makes it break off its own attempt.
- */
-function reviveUntilClosed(redis: Redis): void {
-  redis.on('end', () => {
-    const connect = (): unknown => closed.has(redis) || redis.connect().catch(() => undefined);
-    if (!closed.has(redis)) setTimeout(connect, retryDelay(0));
-  });
 }
 
 export function isCluster(source: unknown): source is RedisClusterSource {
@@ -140,7 +125,6 @@ function endIfNeverReady(redis: Redis, limitMs: number): void {
 
 /** Closes a connection of ours, and waits until its socket has ended, `boundMs` at most. */
 export async function closeRedis(redis: Redis, boundMs: number): Promise<void> {
-  closed.add(redis);
   // Between two attempts to connect there is no socket, and none that could end.
   if (redis.status === 'end') return;
   if (redis.status === 'reconnecting') return redis.disconnect();
