@@ -29,11 +29,15 @@ export class FrozenClient {
     private readonly inbox: Redis,
     private readonly prefix: string,
     private readonly scripts: ScriptTexts,
+    private readonly slot: string,
   ) {}
 
-  /** @param scripts others than those of 0.1, to compare what they do. */
-  static async connect(url: string, prefix: string, scripts = SCRIPTS_0_1): Promise<FrozenClient> {
-    const client = new FrozenClient(new Redis(url), new Redis(url), prefix, scripts);
+  /**
+   * @param scripts others than those of 0.1, to compare what they do.
+   * @param slot what the name of the counter ends with on a Cluster: `:{<tag of the slot>}`.
+   */
+  static async connect(url: string, prefix: string, scripts = SCRIPTS_0_1, slot = ''): Promise<FrozenClient> {
+    const client = new FrozenClient(new Redis(url), new Redis(url), prefix, scripts, slot);
     client.inbox.on('message', (_, message: string) => message && client.messages.push(message));
     await client.inbox.subscribe(`${prefix}:inbox:${client.instance}`);
     return client;
@@ -113,7 +117,7 @@ export class FrozenClient {
 
   private async eval(script: 'acquire' | 'release', key: string, args: (string | number)[]): Promise<unknown[]> {
     const name = this.nameOf(key);
-    const keys = [name, `${name}:queue`, `${this.prefix}:fence`];
+    const keys = [name, `${name}:queue`, `${this.prefix}:fence${this.slot}`];
     return (await this.redis.eval(this.scripts[script], 3, ...keys, ...args)) as unknown[];
   }
 }

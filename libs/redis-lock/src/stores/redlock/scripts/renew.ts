@@ -10,7 +10,7 @@ import { CLOCK } from '../../redis/scripts/shared.js';
  */
 export const renewScript = defineScript<readonly [owner: string, leaseMs: number], number, number>(
   /* lua */ `${CLOCK}
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return -1 end
+if not redis.call('HGET', KEYS[1], ARGV[1]) then return -1 end
 local left = redis.call('PTTL', KEYS[1])
 if left >= tonumber(ARGV[2]) then return left end
 redis.call('HSET', KEYS[1], ARGV[1], text(math.floor(now / 1000) + ARGV[2]))
