@@ -2,7 +2,7 @@
 // This library, the floor and the peers on one private Redis, in one run. See README.md; `--json`: one object as the
 // last line.
 import { writeFileSync } from 'node:fs';
-import { Cleanup, cleanUpOnSignals } from '../scripts/demo/cleanup.mjs';
+import { Cleanup, cleanUpOnSignals } from '../scripts/lib/cleanup.mjs';
 import { startRedis } from '../scripts/lib/servers.mjs';
 import { readOptions } from './lib/options.mjs';
 import { setUp } from './lib/setup.mjs';

@@ -29,11 +29,9 @@ export async function runBenchmark({ lib, retryMs, quick, only, among }, url) {
   /** @type {Map<string, string[]>} */
   const nested = new Map();
   const doubts = [];
-  // Who takes no lock has no scripts.
-  const [others, lockers] = [
-    competitors.filter(({ group }) => group === 'publish'),
-    competitors.filter(({ group }) => group !== 'publish'),
-  ];
+  // Who takes no lock has no scripts, and of who has servers of its own no requests are counted.
+  const isCounted = ({ group }) => !['publish', 'nodes', 'replicas'].includes(group);
+  const [others, lockers] = [competitors.filter((one) => !isCounted(one)), competitors.filter(isCounted)];
   others.forEach(() => progress.step());
   for (const { name } of lockers) {
     progress.begin('Which commands are requests');

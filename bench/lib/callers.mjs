@@ -14,12 +14,15 @@ export class Callers {
   failures = 0;
   /** @type {number[]} */
   waits = [];
-  /** @type {number[]} begin and end of each time that somebody was inside, by the machine's clock */
+  /** @type {number[]} waits of those who were alone although others may share the lock */
+  aloneWaits = [];
+  /** @type {number[]} begin, end and permits of each time that somebody was inside, by the machine's clock */
   held = [];
 
   #user;
   #holdMs;
-  #exclusion = new Exclusion();
+  #limit;
+  #exclusion;
   running = true;
   #recording = false;
   /** @type {Set<{ since: number }>} */
@@ -30,10 +33,13 @@ export class Callers {
   /**
    * @param {LockUser} user
    * @param {number} [holdMs]
+   * @param {number} [limit] how many permits a lock has
    */
-  constructor(user, holdMs = 0) {
+  constructor(user, holdMs = 0, limit = 1) {
     this.#user = user;
     this.#holdMs = holdMs;
+    this.#limit = limit;
+    this.#exclusion = new Exclusion(limit);
   }
 
   /**
@@ -90,16 +96,18 @@ export class Callers {
     }
     const waited = performance.now() - wait.since;
     const begin = machineMs();
-    this.#exclusion.enter(key);
+    const { permits = 1 } = release;
+    this.#exclusion.enter(key, permits);
     this.obtained++;
     if (this.#recording) {
       this.ops++;
       this.waits.push(waited);
+      if (this.#limit > 1 && permits === this.#limit) this.aloneWaits.push(waited);
     }
     // One turn of the microtask queue: without it a second holder could never be seen.
     await (this.#holdMs > 0 ? delay(this.#holdMs) : Promise.resolve());
-    this.#exclusion.leave(key);
-    if (this.#holdMs > 0) this.held.push(begin, machineMs());
+    this.#exclusion.leave(key, permits);
+    if (this.#holdMs > 0) this.held.push(begin, machineMs(), permits);
     await release();
   }
 }

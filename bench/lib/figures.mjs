@@ -26,6 +26,16 @@ class Reader {
   }
 
   /**
+   * @param {string} work
+   * @param {string} figure
+   * @param {(row: Row) => boolean} one
+   * @param {(row: Row) => boolean} other
+   */
+  ratio(work, figure, one, other) {
+    return this.get(work, figure, one) / this.get(work, figure, other);
+  }
+
+  /**
    * The peer with the most operations a second.
    *
    * @param {string} work
@@ -43,6 +53,11 @@ const isOwn = ({ competitor }) => competitor === 'nestjs-redis-lock';
 const isFair = ({ competitor }) => competitor === 'nestjs-redis-lock, fair';
 /** @param {Row} row */
 const isFloor = ({ group }) => group === 'floor';
+/** @param {string} beginning of its name */
+const named =
+  (beginning) =>
+  (/** @type {Row} */ { competitor }) =>
+    competitor.startsWith(beginning);
 /** @param {Row} row */
 const isPublish = ({ group }) => group === 'publish';
 
@@ -99,6 +114,37 @@ export function figuresOf(results) {
     figure('4 processes × 25 callers, 1 ms held: ≥ 1.4 × the best peer, p99 wait ≤ 0.4 × its', [
       atLeast(processes.faster, 1.4, `× ${processes.name}`),
       atMost(processes.p99, 0.4, '× its p99'),
+    ]),
+    figure("semaphore, 5 permits: ≥ 1.6 × redis-semaphore's, p99 wait ≤ 0.5 × its, requests ≤ 2.1", [
+      atLeast(read.ratio('semaphore', rate, named('nestjs-redis-lock, sem'), named('redis-semaphore, S')), 1.6, '×'),
+      atMost(
+        read.ratio('semaphore', 'p99', named('nestjs-redis-lock, sem'), named('redis-semaphore, S')),
+        0.5,
+        '× its p99',
+      ),
+      atMost(read.get('semaphore', 'requestsPerOp', named('nestjs-redis-lock, sem')), 2.1, 'requests'),
+    ]),
+    figure('read/write lock, 95 % readers: ≥ 4 × the same under a plain lock', [
+      atLeast(
+        read.ratio('read-write', rate, named('nestjs-redis-lock, read'), named('nestjs-redis-lock, the')),
+        4,
+        '×',
+      ),
+    ]),
+    figure('5 nodes, one caller: in ≤ 1.8 × the time of a bare majority, with `fencing: false` ≤ 1.25 ×', [
+      atMost(
+        read.ratio('nodes', rate, named('a bare majority'), ({ competitor }) => competitor.endsWith('5 nodes')),
+        1.8,
+        '×',
+      ),
+      atMost(
+        read.ratio('nodes', rate, named('a bare majority'), ({ competitor }) => competitor.endsWith('no fencing')),
+        1.25,
+        '×',
+      ),
+    ]),
+    figure('8 locks wait for a replica that is stopped: others ≥ 0.8 × as many a second', [
+      atLeast(read.ratio('replicas', rate, named('8 locks'), named('nobody')), 0.8, '×'),
     ]),
     figure('release until the waiter in another client runs, p50: ≤ 1.6 × PUBLISH until an idle subscriber has it', [
       atMost(wake, 1.6, '×'),

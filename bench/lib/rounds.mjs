@@ -6,7 +6,7 @@ import { startChild } from './start-child.mjs';
 /**
  * @typedef {object} Row what all rounds of a competitor say
  * @property {string} competitor
- * @property {'own' | 'floor' | 'peer' | 'publish'} group
+ * @property {import('../competitors/index.mjs').Competitor['group']} group
  * @property {number} rounds
  * @property {string} [unavailable] why it cannot do the work
  * @property {string} [error]

@@ -36,7 +36,8 @@ import { held } from './held.mjs';
 import { decorated } from './decorated.mjs';
 import { memory } from './memory.mjs';
 import { ownKeys, single } from './own-keys.mjs';
-import { processes } from './processes.mjs';
+import { nodes, replicas } from './nodes.mjs';
+import { processes, readWrite, semaphore } from './processes.mjs';
 import { sustained1000, sustained200 } from './sustained.mjs';
 import { wake } from './wake.mjs';
 
@@ -53,6 +54,10 @@ export const works = [
   sustained1000,
   ...fairWorks,
   processes,
+  semaphore,
+  readWrite,
+  nodes,
+  replicas,
   wake,
   held,
   memory,
