@@ -35,6 +35,8 @@ export class RedisConnection implements Servers {
   readonly clock = new ServerClock();
   /** How often the connection has broken. */
   generation = 0;
+  /** How often a script that the server did not know was sent again: behind what had been sent meanwhile. */
+  resent = 0;
   private readonly redis: Redis;
   private pool: ReplicaPool | undefined;
   private readonly packets = new Packets();
@@ -107,6 +109,7 @@ export class RedisConnection implements Servers {
     return this.send('evalsha', all, name, stillWanted).then(read, (error: unknown) => {
       if (!isNoScript(error)) return refuse(error);
       this.silence.answered();
+      this.resent++;
       all[0] = script.lua;
       if (asking) this.ask();
       return this.send('eval', all, name, stillWanted).then(read, refuse);

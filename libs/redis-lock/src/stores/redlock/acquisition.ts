@@ -34,6 +34,7 @@ export class Acquisition extends Poll<NodeAnswer, AcquireReply> {
   /** What was agreed upon. */
   private token = 0;
   private sent!: Moment;
+  private resentBefore = 0;
   private state: 'asking' | 'writing' | 'obtained' | 'undone' = 'asking';
   private reply: Growing<AcquiredReply> | undefined;
   private tie: Tie | undefined;
@@ -52,12 +53,14 @@ export class Acquisition extends Poll<NodeAnswer, AcquireReply> {
     const { key, member, leaseMs, withinMs, queue, stillWanted } = this.command;
     if (stillWanted?.() === false) return Promise.reject(notWanted(key));
     this.sent = now();
+    this.resentBefore = this.nodes.resent;
     const left = withinMs - (this.sent.monotonic - this.called);
     const token = this.parts.tokens.propose();
     this.proposal = this.token = token;
     // Written once, and not by each connection anew.
     const [tokenText, leaseText] = [String(token), String(leaseMs)];
-    return this.ask(acquireScript, this.keys, ({ clock }) => {
+    const keys = this.parts.fencing ? this.keys : this.keys.slice(0, 2);
+    return this.ask(acquireScript, keys, ({ clock }) => {
       const notAfter = clock.in(left);
       return queue
         ? ([member, tokenText, leaseText, notAfter, '+'] as const)
@@ -166,7 +169,11 @@ export class Acquisition extends Poll<NodeAnswer, AcquireReply> {
 
   /** A node that has granted the lock after the decision. */
   private follow(node: RedisConnection, token: number): void {
-    if (this.state === 'undone' || this.tie?.over) return this.undoAt(node, token);
+    if (this.state === 'undone' || this.tie?.over) {
+      // The undoing or the release was sent behind the command, and came behind it unless that was sent again.
+      if (this.nodes.resent !== this.resentBefore) this.undoAt(node, token);
+      return;
+    }
     if (token !== this.token) return TokenWriting.at(node, this.command, this.keys, this.token);
     if (this.state === 'obtained' && this.reply && !this.written) this.reply.nodes++;
   }
@@ -176,8 +183,8 @@ export class Acquisition extends Poll<NodeAnswer, AcquireReply> {
   }
 
   /**
-   * Also where an answer is still to come: the command is on its way there, and this one goes behind it. The answer is
-   * looked at as well, since a script that was not known is sent again.
+   * Also where an answer is still to come: the command is on its way there, and this one goes behind it. Where a script
+   * was not known and sent again, the answer is looked at as well.
    */
   private undo(): void {
     const before = this.state;

@@ -48,6 +48,11 @@ export class Nodes {
     return this.all.reduce((sum, { generation }) => sum + generation, 0);
   }
 
+  /** Changes whenever a command has come behind those that were sent after it. */
+  get resent(): number {
+    return this.all.reduce((sum, { resent }) => sum + resent, 0);
+  }
+
   /**
    * Waits until a majority can be asked.
    * @throws LockUnavailableError after `withinMs`.

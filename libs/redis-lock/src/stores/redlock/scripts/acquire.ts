@@ -24,7 +24,7 @@ export type NodeAnswer =
  * Makes a member the owner of a lock that is free on this node, under the token that it proposes. The owner itself gets
  * its token again. The expiry of a hold whose token the node has not accepted is written as a negative number. A member that waits is remembered, so that a release can wake it.
  *
- * KEYS  1 lock (hash), 2 queue (zset), 3 fence (string)
+ * KEYS  1 lock (hash), 2 queue (zset), 3 fence (string), left out where tokens need not grow
  * ARGV  1 member, 2 proposed token, 3 lease in ms, 4 latest server time in µs at which it may run,
  *       and for a member that waits 5 any mark
  * Answer: the fence as it was before, when the member owns the lock now; else see AcquireAnswer
@@ -38,12 +38,14 @@ export const acquireScript = defineScript<
 if now > tonumber(ARGV[4]) then return {'late', text(now)} end
 local field = redis.call('HKEYS', KEYS[1])[1]
 if not field then
-  local reserved = ARGV[2] + ${RESERVED_TOKENS}
-  local fence = redis.call('SET', KEYS[3], text(reserved), 'GET') or '0'
-  local expiry = math.floor(now / 1000) + ARGV[3]
-  if tonumber(fence) >= tonumber(ARGV[2]) then
-    expiry = -expiry
-    if tonumber(fence) > reserved then redis.call('SET', KEYS[3], fence) end
+  local fence, expiry = '0', math.floor(now / 1000) + ARGV[3]
+  if KEYS[3] then
+    local reserved = ARGV[2] + ${RESERVED_TOKENS}
+    fence = redis.call('SET', KEYS[3], text(reserved), 'GET') or '0'
+    if tonumber(fence) >= tonumber(ARGV[2]) then
+      expiry = -expiry
+      if tonumber(fence) > reserved then redis.call('SET', KEYS[3], fence) end
+    end
   end
   redis.call('HSET', KEYS[1], ARGV[1] .. '/' .. ARGV[2], text(expiry))
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -53,7 +55,7 @@ ${HOLDER}
 local owner, token = split(field)
 if owner == ARGV[1] then
   local agreed = tonumber(redis.call('HGET', KEYS[1], field)) > 0 and 1 or 0
-  return {'own', token, redis.call('GET', KEYS[3]) or '0', agreed}
+  return {'own', token, KEYS[3] and redis.call('GET', KEYS[3]) or '0', agreed}
 end
 if ARGV[5] then
   redis.call('ZADD', KEYS[2], 'NX', ARGV[2], ARGV[1])
