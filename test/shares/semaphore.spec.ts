@@ -203,6 +203,7 @@ describeWithRedisServer('A semaphore', () => {
     [{ permits: '5' }, 'permits'],
     [{ permits: 1_000_001 }, 'permits'],
     [{}, 'permits'],
+    [undefined, 'permits'],
   ])('%j is refused', async (options, option) => {
     expect(() => fixture.client().semaphore('pool', options as never)).toThrow(
       expect.objectContaining({ code: 'LOCK_ARGUMENT', message: expect.stringContaining(`option "${option}"`) }),
@@ -221,6 +222,16 @@ describeWithRedisServer('A semaphore', () => {
       code: 'LOCK_ARGUMENT',
       message: expect.stringContaining(`option "${option}"`),
     });
+  });
+
+  test('what is settled already is refused at a call', async () => {
+    const client = fixture.client();
+    const [semaphore, { read }] = [client.semaphore('pool', { permits: 2 }), client.readWrite('doc')];
+    const settled = { code: 'LOCK_ARGUMENT', message: expect.stringContaining('is settled already') };
+    await expect(semaphore.acquire({ permits: 9 } as never)).rejects.toMatchObject(settled);
+    await expect(semaphore.run(() => 1, { mode: 'read' } as never)).rejects.toMatchObject(settled);
+    await expect(read.tryAcquire({ take: 2 } as never)).rejects.toMatchObject(settled);
+    await expect(read.tryRun(() => 1, { mode: 'write' } as never)).rejects.toMatchObject(settled);
   });
 
   test('is refused under the key of a plain lock that is held, with what to do', async () => {

@@ -2,6 +2,7 @@ import type { LockClient, LockedWork, TryRunResult } from './lock-client.js';
 import type { LockHandle } from './lock-handle.js';
 import type { LockKey } from './lock-key.js';
 import type { LockOptions } from './lock-options.js';
+import { LockArgumentError } from './lock.errors.js';
 
 /** The options of a lock whose kind is settled. */
 export type AccessOptions = Omit<LockOptions, 'permits' | 'take' | 'mode'>;
@@ -40,7 +41,12 @@ export class LockAccess<Options extends AccessOptions = AccessOptions> {
     return this.client.tryAcquire(this.name, this.with(options));
   }
 
+  /** @throws LockArgumentError for an option that is settled already. */
   private with(options: Options | undefined): LockOptions {
+    for (const name of ['permits', 'mode', ...('mode' in this.kind ? ['take'] : [])] as const) {
+      if (!Object.hasOwn(options ?? {}, name)) continue;
+      throw new LockArgumentError(`Lock "${this.key}": option "${name}" is settled already; leave it out.`, this.key);
+    }
     return { ...options, ...this.kind };
   }
 }

@@ -120,8 +120,8 @@ export class LockClient implements AsyncDisposable {
    * @param options `permits`: how many, 1 to 1,000,000.
    * @throws LockArgumentError for a bad key or number, and with `nodes`.
    */
-  semaphore(key: string | LockKey, { permits }: { readonly permits: number }): Semaphore {
-    return new Semaphore(this, LockKey.of(key), permits);
+  semaphore(key: string | LockKey, options: { readonly permits: number }): Semaphore {
+    return new Semaphore(this, LockKey.of(key), options?.permits);
   }
 
   /**
