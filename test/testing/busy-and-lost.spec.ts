@@ -94,6 +94,17 @@ function checks(storeOptions: () => Partial<LockClientOptions>): void {
       expect(await locks.isLocked('order')).toBe(false);
     });
 
+    test('permits of a semaphore and the write lock can be busy as well', async () => {
+      const pool = locks.semaphore('pool', { permits: 3 });
+      const busy = await makeBusy(locks, 'pool', { permits: 3, take: 2 });
+      const last = await pool.acquire({ wait: 0 });
+      expect(await pool.tryAcquire()).toBeNull();
+      await Promise.all([busy.release(), last.release()]);
+      const writer = await makeBusy(locks, 'catalogue', { mode: 'write' });
+      expect(await locks.readWrite('catalogue').read.tryAcquire()).toBeNull();
+      expect(await writer.release()).toBe('released');
+    });
+
     test('inside of the lock itself → it is busy: nobody else can have it', async () => {
       await locks.run('order', async () => {
         expect(await rejection(makeBusy(locks, 'order'))).toBeInstanceOf(LockBusyError);
