@@ -22,7 +22,8 @@ import { checkHistory } from '../lib/history/history.mjs';
  * @property {readonly string[]} details what is wrong, for somebody who looks into it
  */
 
-const LEAST_CONTENDED = 1_000;
+/** So many acquisitions must have met another holder, or the run says too little. */
+export const LEAST_CONTENDED = 1_000;
 const LONGEST_BETWEEN_FAULTS_MS = 5_000;
 
 /**
@@ -82,7 +83,7 @@ function zero(name, details) {
  *
  * @param {readonly HoldRecord[]} holds
  */
-function contendedOf(holds) {
+export function contendedOf(holds) {
   /** Until when each key was held so far, by number of permits. @type {Map<string, Map<number, number>>} */
   const heldUntil = new Map();
   let contended = 0;

@@ -37,7 +37,7 @@ describeWithRedisServer('Thirty seconds of chaos', () => {
       if (code !== 0) throw new Error(`It ended with ${code}.\n${out}\n${err}`);
       expect(out).toMatch(/unhandled rejections +0\n$/);
     },
-    240_000,
+    400_000,
   );
 
   test('find a library that lets others into a lock that is held', async () => {
